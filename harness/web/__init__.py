@@ -1,0 +1,1 @@
+"""Search, pages and their text."""
