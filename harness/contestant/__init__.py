@@ -1,0 +1,1 @@
+"""The two halves of the way of a question."""
