@@ -1,0 +1,1 @@
+"""Live games: the quiz's protocol, a client for it, an adapter for a ready client."""
