@@ -8,6 +8,7 @@ missing, 1 a check that was asked for did not hold.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -25,6 +26,7 @@ __all__ = [
     "QuestionFileError",
     "SearchFailedError",
     "SettingError",
+    "is_disk_full",
     "nearest_name",
 ]
 
@@ -135,6 +137,11 @@ class SearchFailedError(HotseatError):
     """A search that failed, as opposed to one that found nothing."""
 
     exit_code = 3
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error of the system says that a disk, or a quota, is full."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:

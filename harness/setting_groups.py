@@ -10,6 +10,7 @@ __all__ = [
     "EngineSettings",
     "FetchSettings",
     "Group",
+    "PlaySettings",
     "PromptSettings",
     "RetrievalSettings",
     "SearchSettings",
@@ -212,3 +213,19 @@ class TimeSettings(Group):
 
     allowed_s: float = Field(30.0, gt=0, description="Seconds the quiz server allows.")
     budget_s: float = Field(25.0, gt=0, description="Seconds we allow ourselves.")
+
+
+class PlaySettings(Group):
+    """How live games are played."""
+
+    reserve_s: float = Field(
+        2.0, ge=0, le=30, description="Seconds before the server's deadline when an answer leaves."
+    )
+    patience_s: float = Field(
+        20.0,
+        ge=0,
+        le=600,
+        description="Seconds that research may take before a spoken question's last option is "
+        "asked for.",
+    )
+    pause_s: float = Field(0.5, ge=0, le=3_600, description="Seconds between two games.")

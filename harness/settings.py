@@ -25,6 +25,7 @@ from harness.setting_groups import (
     EngineSettings,
     FetchSettings,
     Group,
+    PlaySettings,
     PromptSettings,
     RetrievalSettings,
     SearchSettings,
@@ -35,6 +36,7 @@ __all__ = [
     "PRESETS",
     "EngineSettings",
     "FetchSettings",
+    "PlaySettings",
     "PromptSettings",
     "Resolved",
     "RetrievalSettings",
@@ -61,6 +63,7 @@ class Settings(Group):
     engine: EngineSettings = EngineSettings()
     prompt: PromptSettings = PromptSettings()
     time: TimeSettings = TimeSettings()
+    play: PlaySettings = PlaySettings()
 
     def get(self, name: str) -> Any:
         """Return the value of a dotted name such as ``retrieval.keep``."""

@@ -8,15 +8,15 @@ covered by the results digest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from harness.clock import Clock, SystemClock
 
-__all__ = ["STAGES", "Code", "Degradation", "Span", "Trace"]
+__all__ = ["STAGES", "Code", "Degradation", "Span", "Trace", "Watcher"]
 
 STAGES = (
     "search",  # network: both searches, in parallel
@@ -84,14 +84,25 @@ class Degradation:
     detail: str = ""
 
 
+class Watcher(Protocol):
+    """Told what a trace hears, in the thread that the answer is made in."""
+
+    def stage(self, name: str, seconds: float) -> None:
+        """Hear that a stage is done, or one more part of it."""
+
+    def noted(self, facts: Mapping[str, Any]) -> None:
+        """Hear new facts."""
+
+
 @dataclass(slots=True)
 class Trace:
-    """A mutable recorder, one per question."""
+    """A mutable recorder, one per question; ``watcher`` hears its story as it happens."""
 
     clock: Clock = field(default_factory=SystemClock)
     spans: list[Span] = field(default_factory=list)
     degradations: list[Degradation] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    watcher: Watcher | None = None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -100,15 +111,15 @@ class Trace:
         try:
             yield
         finally:
-            self.spans.append(Span(name, self.clock.monotonic() - started))
+            self._add(Span(name, self.clock.monotonic() - started))
 
     def network(self, name: str, seconds: float, *, recorded: bool) -> None:
         """Add network seconds: live ones as measured, replayed ones as recorded."""
-        self.spans.append(Span(name, seconds, recorded))
+        self._add(Span(name, seconds, recorded))
 
     def computed(self, name: str, seconds: float) -> None:
         """Add compute seconds that were measured elsewhere."""
-        self.spans.append(Span(name, seconds))
+        self._add(Span(name, seconds))
 
     def degrade(self, stage: str, code: Code, detail: str = "") -> None:
         """Note that something went less than well."""
@@ -117,6 +128,13 @@ class Trace:
     def note(self, **facts: Any) -> None:
         """Keep facts (JSON values) about this answer; later ones win by name."""
         self.facts.update(facts)
+        if self.watcher is not None:
+            self.watcher.noted(facts)
+
+    def _add(self, span: Span) -> None:
+        self.spans.append(span)
+        if self.watcher is not None:
+            self.watcher.stage(span.stage, span.seconds)
 
     def seconds(self, stage: str) -> float | None:
         """Return a stage's seconds summed over its spans, ``None`` if it never ran."""

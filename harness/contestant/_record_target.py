@@ -20,7 +20,7 @@ from harness.web.searxng import search_address
 if TYPE_CHECKING:
     from harness.corpus import Corpus
 
-__all__ = ["open_recording", "recording_into"]
+__all__ = ["open_for_play", "open_recording", "recording_into"]
 
 # What a folder says of these must not send requests to places that the user
 # did not name; and which server answered is no part of a recording anyway.
@@ -114,12 +114,7 @@ def open_recording(
             corpus.close()
             (path / _MANIFEST).unlink()
             return _create(path, questions, assignments, moment)
-        stored = {
-            name: value
-            for name, value in corpus.manifest.settings.items()
-            if name not in _NEVER_FROM_CORPUS
-        }
-        settings = resolve(corpus=stored, assignments=assignments).settings
+        settings = resolve(corpus=_may_choose(corpus), assignments=assignments).settings
         check_settings(settings)
         _check_settings(corpus, settings)
         _check_questions(corpus, questions, loaded)
@@ -128,6 +123,51 @@ def open_recording(
         corpus.close()
         raise
     return corpus, settings
+
+
+def open_for_play(
+    path: Path, *, preset: str, assignments: Mapping[str, Any]
+) -> tuple[Corpus, Settings]:
+    """Make the corpus that live games are recorded into, or open it to go on.
+
+    The settings are those of :func:`open_recording`, over ``preset``; the
+    question file grows with the games.  Raises as that does.
+    """
+    from harness.corpus import Corpus
+
+    if path.exists() and not path.is_dir():
+        raise MissingError(f"{path} is not a folder.", remedy="Name one with --record.")
+    if not (path / _MANIFEST).exists():
+        settings = resolve(preset=preset, assignments=assignments).settings
+        check_settings(settings)
+        remembered = _remembered(settings)
+        return Corpus.create(path, name=path.absolute().name, settings=remembered), settings
+    corpus = Corpus.open(path)
+    if corpus.read_only:
+        corpus.close()
+        raise BadInputError(
+            f"{path} can't be recorded into: it is read-only.",
+            remedy="Copy it with 'hotseat corpus import', or name another folder.",
+        )
+    try:
+        settings = resolve(
+            preset=preset, corpus=_may_choose(corpus), assignments=assignments
+        ).settings
+        check_settings(settings)
+        _check_settings(corpus, settings)
+    except BaseException:
+        corpus.close()
+        raise
+    return corpus, settings
+
+
+def _may_choose(corpus: Corpus) -> dict[str, Any]:
+    """Return the settings of a corpus but for the addresses that it may not choose."""
+    return {
+        name: value
+        for name, value in corpus.manifest.settings.items()
+        if name not in _NEVER_FROM_CORPUS
+    }
 
 
 def _create(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
     from harness.engines import Engine
-    from harness.quiz import Answer, Question
+    from harness.quiz import Answer, Category, Question
     from harness.retrieval import Encoder, Reranker
     from harness.settings import Settings
     from harness.trace import Trace
@@ -71,15 +71,25 @@ class EmbeddedContestant:
         self, question: Question, transport: httpx.AsyncBaseTransport | None, trace: Trace
     ) -> Answer:
         """Research ``question`` over ``transport`` (``None``: not at all) and answer it."""
-        evidence = Evidence.none()
-        if transport is not None and self._settings.search.enabled:
-            evidence = search_documents(
-                question.text,
-                question.category,
-                settings=self._settings,
-                transport=transport,
-                trace=trace,
-            )
+        evidence = self.research(question.text, question.category, transport, trace)
+        return self.answer(question, evidence, trace)
+
+    def research(
+        self,
+        text: str,
+        category: Category,
+        transport: httpx.AsyncBaseTransport | None,
+        trace: Trace,
+    ) -> Evidence:
+        """Find evidence for a question's text over ``transport`` (``None``: none)."""
+        if transport is None or not self._settings.search.enabled:
+            return Evidence.none()
+        return search_documents(
+            text, category, settings=self._settings, transport=transport, trace=trace
+        )
+
+    def answer(self, question: Question, evidence: Evidence, trace: Trace) -> Answer:
+        """Answer a question from evidence."""
         return answer_from_docs(
             question,
             evidence,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import httpx
 
-    from harness.quiz import Answer, Question
+    from harness.evidence import Evidence
+    from harness.quiz import Answer, Category, Question
     from harness.trace import Trace
 
-__all__ = ["Contestant"]
+__all__ = ["Contestant", "TwoHalves"]
 
 
 class Contestant(Protocol):
@@ -50,3 +51,22 @@ class Contestant(Protocol):
 
     def close(self) -> None:
         """Free the models; the contestant can't play any more."""
+
+
+class TwoHalves(Contestant, Protocol):
+    """A contestant whose research can run before the options are known, as speech needs it.
+
+    :meth:`Contestant.play` is one half after the other.
+    """
+
+    def research(
+        self,
+        text: str,
+        category: Category,
+        transport: httpx.AsyncBaseTransport | None,
+        trace: Trace,
+    ) -> Evidence:
+        """Find evidence for a question's text; ``transport`` as in :meth:`Contestant.play`."""
+
+    def answer(self, question: Question, evidence: Evidence, trace: Trace) -> Answer:
+        """Answer a question from evidence."""

@@ -10,16 +10,25 @@ again, so a recording that was cut short goes on where it stopped.
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from harness.clock import Clock, SystemClock
-from harness.contestant._record_target import open_recording, recording_into
+from harness.contestant._record_target import (
+    open_for_play,
+    open_recording,
+    recording_into,
+)
 from harness.contestant.research import search_documents_async
-from harness.errors import BadInputError, DiskFullError, HotseatError, MissingError
+from harness.errors import (
+    BadInputError,
+    DiskFullError,
+    HotseatError,
+    MissingError,
+    is_disk_full,
+)
 from harness.trace import Trace
 
 if TYPE_CHECKING:
@@ -29,7 +38,14 @@ if TYPE_CHECKING:
     from harness.quiz import Question
     from harness.settings import Settings
 
-__all__ = ["RecordProgress", "RecordReport", "open_recording", "record_questions", "recording_into"]
+__all__ = [
+    "RecordProgress",
+    "RecordReport",
+    "open_for_play",
+    "open_recording",
+    "record_questions",
+    "recording_into",
+]
 
 PAUSE_S = 0.5
 # So many questions in a row without a single answered search end a recording.
@@ -220,7 +236,7 @@ class _Recorder:
         except HotseatError:  # raised on purpose, to end the recording
             raise
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):  # so would every other question
+            if is_disk_full(error):  # so would every other question
                 raise DiskFullError(self._corpus.path) from error
             return self._broken(question, error, before)
         except Exception as error:  # noqa: BLE001 - pages hold anything; it is told in the report

@@ -28,7 +28,12 @@ from harness.corpus._manifest import (
 )
 from harness.corpus._merge import Merged, merge_into
 from harness.corpus._miss import Recorded
-from harness.corpus._questions import question_file, question_problems, take_questions
+from harness.corpus._questions import (
+    grow_questions,
+    question_file,
+    question_problems,
+    take_questions,
+)
 from harness.corpus._source import Source
 from harness.corpus._store import Store
 from harness.corpus._store_open import check_there
@@ -162,6 +167,17 @@ class Corpus:
         with guarded(self._folder):
             self.manifest = take_questions(questions, self._folder, self.manifest)
         self.problems = [problem for problem in self.problems if problem.where != QUESTIONS]
+
+    def grow_questions(self) -> Path:
+        """Let the question file grow, making it if need be; return it for appending.
+
+        The manifest then names no hash of it.  Raises
+        :class:`~harness.errors.CorpusError` when the corpus is read-only.
+        """
+        self._check_writable()
+        with guarded(self._folder):
+            self.manifest = grow_questions(self._folder, self.manifest)
+        return self._folder / QUESTIONS
 
     def tape(
         self,

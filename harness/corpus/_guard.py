@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import diskcache
 
-from harness.errors import CorpusDamagedError, CorpusError, DiskFullError
+from harness.errors import CorpusDamagedError, CorpusError, DiskFullError, is_disk_full
 
 __all__ = ["guarded", "is_full"]
 
@@ -55,4 +54,4 @@ def is_full(error: Exception) -> bool:
     """Return whether an error says that the disk, or the user's share of it, is full."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return is_disk_full(error)

@@ -14,7 +14,7 @@ from harness.corpus._source import Source
 from harness.corpus._values import Problem
 from harness.question_file import MAX_FILE_BYTES
 
-__all__ = ["question_file", "question_problems", "take_questions"]
+__all__ = ["grow_questions", "question_file", "question_problems", "take_questions"]
 
 
 def question_file(folder: Path, manifest: CorpusManifest) -> Path | None:
@@ -33,6 +33,19 @@ def take_questions(questions: Path, folder: Path, manifest: CorpusManifest) -> C
     copy_atomic(there(questions), folder / QUESTIONS)
     sha256 = file_sha256(folder / QUESTIONS)
     changed = replace(manifest, questions=QUESTIONS, questions_sha256=sha256)
+    if changed != manifest:
+        write_atomic(folder / MANIFEST, changed.to_bytes())
+    return changed
+
+
+def grow_questions(folder: Path, manifest: CorpusManifest) -> CorpusManifest:
+    """Let a corpus's question file grow: make it if need be, and expect no hash of it.
+
+    Games add to the file line by line.  Return the manifest that is now there.
+    """
+    path = folder / QUESTIONS
+    path.touch()
+    changed = replace(manifest, questions=QUESTIONS, questions_sha256=None)
     if changed != manifest:
         write_atomic(folder / MANIFEST, changed.to_bytes())
     return changed

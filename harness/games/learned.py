@@ -16,10 +16,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import QuestionFileError
-from harness.question_file import MAX_LINE_BYTES, append_lines, dump_question, load_questions
+from harness.question_file import (
+    MAX_LINE_BYTES,
+    append_lines,
+    dump_question,
+    load_questions,
+    parse_question,
+)
 from harness.quiz import Gold, Question
 
-__all__ = ["LearnedQuestions", "Noted"]
+__all__ = ["LearnedQuestions", "Noted", "UnkeepableError", "question_name"]
+
+
+class UnkeepableError(QuestionFileError):
+    """A question that no line of a question file can hold: an empty option, nine options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,7 @@ class LearnedQuestions:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known: dict[str, Gold] = {}
+        self._known: dict[str, Question] = {}
         if path.exists() and path.stat().st_size:
             try:
                 questions = load_questions(path).questions
@@ -48,36 +58,56 @@ class LearnedQuestions:
                     raise
                 questions = ()
             for question in questions:
-                self._known[_name(question)] = question.gold
+                self._known[question_name(question)] = question
+
+    def as_known(self, question: Question) -> Question:
+        """Return ``question`` as the file has it, id and order of options included.
+
+        A replay asks it so; one that the file does not have comes back as it is.
+        """
+        return self._known.get(question_name(question), question)
 
     def note(self, question: Question, chosen: str | None, correct: bool | None) -> Noted:
         """Add ``question`` with the verdict on the option text ``chosen``.
 
-        ``correct`` is ``None`` for a late answer, which teaches nothing.  The
-        line is on the disk when this returns.  Raises
+        ``correct`` is ``None`` for a late answer, which teaches nothing.
+        Nothing is written for what the file says already; else the line is on
+        the disk when this returns.  Raises :class:`UnkeepableError` for a
+        question that could not be read back, and
         :class:`~harness.errors.QuestionFileError` when it can't be written;
         the file is then what it was.
         """
         gold = Gold()
         if chosen is not None and correct is not None:
             gold = Gold(answer=chosen) if correct else Gold(refused=(chosen,))
-        name = _name(question)
+        name = question_name(question)
         line = replace(question, id=name, gold=gold)
-        old = self._known.get(name, Gold())
+        known = self._known.get(name)
+        old = known.gold if known else Gold()
         against = _contradiction(old, line)
+        if known and against is None and old.united(gold) == old:
+            return Noted(known)
+        data = dump_question(line).encode("utf-8", "backslashreplace")
         try:
-            append_lines(self.path, f"{dump_question(line)}\n".encode())
+            parse_question(data)
+        except QuestionFileError as error:
+            raise UnkeepableError(
+                f"'{question.text[:80]}' can't be kept: {error.message.rstrip('.')}."
+            ) from None
+        try:
+            append_lines(self.path, data + b"\n")
         except OSError as error:
             raise QuestionFileError(
                 f"Can't write {self.path}: {error.strerror or error}.",
                 remedy="What was in it before is unchanged.",
             ) from None
-        if against is None:
-            self._known[name] = old.united(gold)
+        now = old if against else old.united(gold)
+        self._known[name] = replace(known or line, gold=now)
         return Noted(line, against)
 
 
-def _name(question: Question) -> str:
+def question_name(question: Question) -> str:
+    """Return a question's name in the file: of its key and its set of option texts."""
     texts = sorted(option.text for option in question.options)
     material = "\n".join([question.key, *(f"{len(text)}:{text}" for text in texts)])
     return f"g-{hashlib.sha256(material.encode()).hexdigest()[:16]}"

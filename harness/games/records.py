@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
+from harness.games.audio import Clip
 from harness.games.wire import Mode
 from harness.quiz import Basis, Category
 
-__all__ = ["End", "GameListener", "GamePlan", "GameRecord", "PlayedQuestion"]
+__all__ = ["End", "GameListener", "GamePlan", "GameRecord", "PlayedQuestion", "Transcriber"]
 
 
 class End(StrEnum):
@@ -137,3 +138,14 @@ class GameListener:
 
     def problem(self, sentence: str) -> None:
         """Hear what went less than well, in one sentence."""
+
+
+class Transcriber(Protocol):
+    """Hears clips; the game loop calls it from a thread of its own, one clip at a time."""
+
+    def transcribe(self, clip: Clip, *, category: Category | None, prompt: str) -> str:
+        """Return the text of a clip; ``prompt`` is what was heard before it in the question.
+
+        An option comes with its spoken label ("Option A."), which is not part
+        of the text returned.
+        """

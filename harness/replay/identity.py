@@ -15,7 +15,7 @@ __all__ = ["differences", "identity_digest"]
 # values count), versions and machine (a killed run may be resumed after an
 # update; the manifest of the resumed run names both), where a model server is
 # and how patiently it is asked (what it is stands in the contestant's part), why
-# a reranker was chosen (which one it is counts).
+# a reranker was chosen (which one it is counts), how live games are played.
 _PARTS = ("settings", "contestant", "corpus", "questions", "on_miss", "limit", "categories")
 _LEFT_OUT = frozenset(
     {
@@ -50,7 +50,11 @@ def _material(manifest: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for part in _PARTS:
         _flatten(part, manifest.get(part), flat)
-    return {name: value for name, value in flat.items() if name not in _LEFT_OUT}
+    return {
+        name: value
+        for name, value in flat.items()
+        if name not in _LEFT_OUT and not name.startswith("settings.play.")
+    }
 
 
 def _flatten(name: str, value: Any, flat: dict[str, Any]) -> None:
