@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import httpx
 
 from harness.clock import Clock, SystemClock
+from harness.corpus import _questions
 from harness.corpus._compact import Compacted, compact
 from harness.corpus._create import make_working
 from harness.corpus._derived import derived_folder
@@ -19,26 +20,18 @@ from harness.corpus._fetch import Timing
 from harness.corpus._guard import guarded
 from harness.corpus._info import CorpusInfo, describe
 from harness.corpus._key import RequestKey
+from harness.corpus._locate import locate
 from harness.corpus._manifest import (
-    MANIFEST,
     QUESTIONS,
     STORE,
     CorpusManifest,
-    manifest_problems,
 )
 from harness.corpus._merge import Merged, merge_into
 from harness.corpus._miss import Recorded
-from harness.corpus._questions import (
-    grow_questions,
-    question_file,
-    question_problems,
-    take_questions,
-)
 from harness.corpus._source import Source
 from harness.corpus._store import Store
-from harness.corpus._store_open import check_there
 from harness.corpus._tape import RecordTape, Refresh, ReplayTape, Tape
-from harness.corpus._unpack import import_into, unpacked_at_home
+from harness.corpus._unpack import import_into
 from harness.corpus._values import Problem
 from harness.corpus._verify import (
     Progress,
@@ -47,7 +40,7 @@ from harness.corpus._verify import (
     promise_problems,
     verify_all,
 )
-from harness.errors import CorpusError, MissingError
+from harness.errors import CorpusError
 
 __all__ = ["Corpus"]
 
@@ -81,7 +74,9 @@ class Corpus:
         self._store = Store(folder / STORE, read_only=read_only)
         self._recorded: tuple[int, Recorded] | None = None
         self.problems = list(problems)
-        self.problems += question_problems(path, folder, manifest, self.problems, source=source)
+        self.problems += _questions.question_problems(
+            path, folder, manifest, self.problems, source=source
+        )
 
     @classmethod
     def create(
@@ -118,20 +113,15 @@ class Corpus:
         newer version.
         """
         path = Path(path)
-        if not path.exists():
-            raise MissingError(f"There is no corpus at {path}.")
-        if path.is_dir() and (path / STORE).is_dir():
-            manifest, told = CorpusManifest.read(path), manifest_problems(path)
-            check_there(path / STORE)
-            return cls(path, path, manifest, read_only=read_only, problems=tuple(told))
-        try:
-            source = Source.inspect(path)
-        except OSError as error:
-            raise CorpusError(f"Can't read {path}: {error.strerror}.") from None
-        folder, problems = unpacked_at_home(source)
-        manifest = CorpusManifest.read(folder)
-        problems += manifest_problems(folder, str(folder / MANIFEST))
-        return cls(path, folder, manifest, read_only=True, source=source, problems=tuple(problems))
+        at = locate(path)
+        return cls(
+            path,
+            at.folder,
+            at.manifest,
+            read_only=read_only or at.source is not None,
+            source=at.source,
+            problems=at.problems,
+        )
 
     @classmethod
     def import_from(cls, source: Path | str, path: Path | str) -> Corpus:
@@ -149,7 +139,7 @@ class Corpus:
     @property
     def questions_path(self) -> Path | None:
         """The corpus's question file, ``None`` when it has none that can be read."""
-        return question_file(self._folder, self.manifest)
+        return _questions.question_file(self._folder, self.manifest)
 
     @property
     def read_only(self) -> bool:
@@ -165,7 +155,7 @@ class Corpus:
         """Copy a question file into the corpus, in place of the one it had."""
         self._check_writable()
         with guarded(self._folder):
-            self.manifest = take_questions(questions, self._folder, self.manifest)
+            self.manifest = _questions.take_questions(questions, self._folder, self.manifest)
         self.problems = [problem for problem in self.problems if problem.where != QUESTIONS]
 
     def grow_questions(self) -> Path:
@@ -176,7 +166,7 @@ class Corpus:
         """
         self._check_writable()
         with guarded(self._folder):
-            self.manifest = grow_questions(self._folder, self.manifest)
+            self.manifest = _questions.grow_questions(self._folder, self.manifest)
         return self._folder / QUESTIONS
 
     def tape(
