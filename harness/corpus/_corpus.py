@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import httpx
 
 from harness.clock import Clock, SystemClock
-from harness.corpus import _questions
+from harness.corpus import _questions, _verify
 from harness.corpus._compact import Compacted, compact
 from harness.corpus._create import make_working
 from harness.corpus._derived import derived_folder
@@ -33,13 +33,6 @@ from harness.corpus._store import Store
 from harness.corpus._tape import RecordTape, Refresh, ReplayTape, Tape
 from harness.corpus._unpack import import_into
 from harness.corpus._values import Problem
-from harness.corpus._verify import (
-    Progress,
-    StoreCheck,
-    lost_problem,
-    promise_problems,
-    verify_all,
-)
 from harness.errors import CorpusError
 
 __all__ = ["Corpus"]
@@ -159,10 +152,9 @@ class Corpus:
         self.problems = [problem for problem in self.problems if problem.where != QUESTIONS]
 
     def grow_questions(self) -> Path:
-        """Let the question file grow, making it if need be; return it for appending.
+        """Return the question file for appending, made if need be; it has no hash from now on.
 
-        The manifest then names no hash of it.  Raises
-        :class:`~harness.errors.CorpusError` when the corpus is read-only.
+        Raises :class:`~harness.errors.CorpusError` when the corpus is read-only.
         """
         self._check_writable()
         with guarded(self._folder):
@@ -256,7 +248,7 @@ class Corpus:
         self._check_writable()
         return compact(self._store, self._folder, repack=repack)
 
-    def merge(self, source: Path | str, progress: Progress | None = None) -> Merged:
+    def merge(self, source: Path | str, progress: _verify.Progress | None = None) -> Merged:
         """Take in all that another corpus holds: what :meth:`open` takes.
 
         Whole or not at all, and without effect when done again;
@@ -270,7 +262,7 @@ class Corpus:
             )
         return merged
 
-    def verify(self, progress: Progress | None = None, *, jobs: int = 1) -> list[Problem]:
+    def verify(self, progress: _verify.Progress | None = None, *, jobs: int = 1) -> list[Problem]:
         """Check every byte against its hash and return all problems.
 
         For an interchange folder or a WARC file both it and what was unpacked
@@ -280,9 +272,11 @@ class Corpus:
         """
         return list(self.checked(progress, jobs=jobs).problems)
 
-    def checked(self, progress: Progress | None = None, *, jobs: int = 1) -> StoreCheck:
+    def checked(
+        self, progress: _verify.Progress | None = None, *, jobs: int = 1
+    ) -> _verify.StoreCheck:
         """Do what :meth:`verify` does; tell also the number of entries and the digest."""
-        return verify_all(self._source, self.problems, self._store, progress, jobs=jobs)
+        return _verify.verify_all(self._source, self.problems, self._store, progress, jobs=jobs)
 
     def export(self, target: Path | str, *, replace: bool = False) -> Exported:
         """Write the corpus as an interchange folder, or as one ``….warc.gz`` file.
@@ -303,9 +297,11 @@ class Corpus:
             raise CorpusError(f"Can't export to {target}: {error.strerror}.") from None
         told = [*self.problems, *(Problem(STORE, what) for what in structural)]
         if self._source is None:
-            told += [lost_problem(self._store, lost) for lost in self._store.lost_addresses()]
+            told += [
+                _verify.lost_problem(self._store, lost) for lost in self._store.lost_addresses()
+            ]
         elif not told and not done.problems and self._source.manifest is not None:
-            told += promise_problems(self._source.manifest, done.entries, done.digest)
+            told += _verify.promise_problems(self._source.manifest, done.entries, done.digest)
         # What never got into the store can't be exported either.
         return Exported(done.entries, done.digest, (*told, *done.problems))
 
