@@ -105,8 +105,7 @@ class Corpus:
         :class:`~harness.errors.CorpusError` when it is no corpus, or from a
         newer version.
         """
-        path = Path(path)
-        at = locate(path)
+        at = locate(path := Path(path))
         return cls(
             path,
             at.folder,
