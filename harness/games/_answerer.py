@@ -104,16 +104,12 @@ async def settle(
     )
 
 
-def told(
-    chosen: Chosen, *, taken_s: float, left_s: float | None, waited_s: float
-) -> dict[str, Any]:
+def told(chosen: Chosen, *, taken_s: float, left_s: float | None) -> dict[str, Any]:
     """Return what the journal is told of an answer, as JSON values."""
     spans = tuple(chosen.trace.spans)  # the contestant may still be at work on a late one
     seconds: dict[str, float] = {}
     for span in spans:
         seconds[span.stage] = round(seconds.get(span.stage, 0.0) + span.seconds, 6)
-    if waited_s:
-        seconds["wait"] = round(waited_s, 6)
     return {
         "basis": chosen.basis.value,
         "seconds": seconds,

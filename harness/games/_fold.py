@@ -10,7 +10,8 @@ every game.  In order:
               options (texts as served), clips (hashes, where spoken), at
 ``answering`` level, served_id, option_id, chosen, basis, seconds, taken_s,
               left_s, degradations, notes: written before the answer is sent
-``judged``    level, correct, timed_out, earned, notes, overhead_s
+``judged``    level, correct, timed_out, earned, notes, overhead_s, waited_s (for the
+              quiz server, the answer's own call included)
 ``ended``     end, prize, problem, at
 """
 
@@ -105,12 +106,13 @@ class GameFold:
         question = self.question
         if question is None:
             return
-        overhead_s = float(event["overhead_s"])
+        waited_s = float(event["waited_s"])
         self._change(
+            seconds={**question.seconds, "wait": waited_s} if waited_s else question.seconds,
             correct=event["correct"],
             timed_out=bool(event["timed_out"]),
             notes=(*question.notes, *event["notes"]),
-            overhead_s=overhead_s,
+            overhead_s=float(event["overhead_s"]),
         )
         reached = self.record.level_reached
         if event["correct"]:

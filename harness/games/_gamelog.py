@@ -127,9 +127,10 @@ class GameLog:
         timed_out: bool,
         earned: float,
         overhead_s: float = 0.0,
+        waited_s: float = 0.0,
         notes: tuple[str, ...] = (),
     ) -> PlayedQuestion:
-        """Write down the verdict on the last question."""
+        """Write down the verdict on the last question; ``waited_s``: for the quiz server."""
         self._add(
             "judged",
             level=self.question.level,
@@ -137,6 +138,7 @@ class GameLog:
             timed_out=timed_out,
             earned=earned,
             overhead_s=overhead_s,
+            waited_s=waited_s,
             notes=list(notes),
         )
         return self.question

@@ -61,7 +61,6 @@ class Session:
 
     async def run(self, quiz: Quiz | None, credentials: Credentials | None) -> None:
         """Log in, settle what was left, play the plan, look at the leaderboards."""
-        ours = quiz is None
         if quiz is None:
             quiz = QuizClient(
                 self.server,
@@ -77,8 +76,7 @@ class Session:
                 self._tell(f"{self.journal.damaged} damaged lines of {self.journal.path} are lost.")
             await self._play_all(quiz, player, chosen)
         finally:
-            if ours:
-                await quiz.aclose()
+            await quiz.aclose()
 
     async def _play_all(
         self, quiz: Quiz, player: str, chosen: list[tuple[Competition, Mode]]

@@ -120,7 +120,7 @@ class _Turn:
         left_s = self._game.remaining_s()
         taken_s = self._clock.monotonic() - started_s
         option_id = presented.served_id(chosen.option)
-        details = told(chosen, taken_s=taken_s, left_s=left_s, waited_s=self._waited_s)
+        details = told(chosen, taken_s=taken_s, left_s=left_s)
         question = log.answering(option_id, chosen.option.text, details)
         table.listener.answering(log.record, question)
         outcome = await self._waiting(self._game.answer(option_id))
@@ -207,6 +207,7 @@ class _Turn:
             timed_out=result.timed_out,
             earned=result.earned_amount,
             overhead_s=round(overhead_s, 6),
+            waited_s=round(self._waited_s, 6),
             notes=outcome.notes,
         )
         learn(self._table, self._log, presented, chosen.option.text, result.correct)

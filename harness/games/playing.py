@@ -82,8 +82,9 @@ def play_games(
 ) -> PlayOutcome:
     """Play games and return what came of them; may be called inside a running event loop.
 
-    ``quiz`` is what is played against (``None``: our own client at the
-    request's server, with ``credentials`` or those of the environment),
+    ``quiz`` is what is played against, and hung up in the end (``None``: our
+    own client at the request's server, with ``credentials`` or those of the
+    environment),
     ``load_contestant`` gives the player (``None``: the embedded one),
     ``network`` is the transport that research fetches through (``None``: the
     guarded way to the web).
