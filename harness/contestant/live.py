@@ -23,8 +23,9 @@ class LiveResearch:
     With a ``corpus`` everything is recorded, and what is there already is
     answered from it: the same question finds the same pages at every serving,
     as a replay will.  ``inner`` is the transport to fetch through, ``None``
-    the guarded way to the web.  A search server that can't be reached, or is
-    none, raises out of the research until it has once been met.
+    the guarded way to the web, through ``proxy`` if given.  A search server
+    that can't be reached, or is none, raises out of the research until it has
+    once been met.
     """
 
     def __init__(
@@ -33,13 +34,15 @@ class LiveResearch:
         corpus: Corpus | None = None,
         *,
         inner: httpx.AsyncBaseTransport | None = None,
+        proxy: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._searching = settings.search.enabled
         self._corpus = corpus
         self._clock = clock or SystemClock()
-        self._network = _Network(settings.fetch, inner)
-        self._first = FirstContact(self._network, search_address(settings.search.url)[0])
+        self._network = _Network(settings.fetch, inner, proxy)
+        address, _ = search_address(settings.search.url)
+        self._first = FirstContact(self._network, address, proxy)
 
     def transport(self) -> httpx.AsyncBaseTransport | None:
         """Return the transport of the next question, to be closed after it; ``None``: no research.
@@ -59,9 +62,15 @@ class LiveResearch:
 class _Network(httpx.AsyncBaseTransport):
     """The way to the web, opened anew in the event loop of each question."""
 
-    def __init__(self, settings: FetchSettings, given: httpx.AsyncBaseTransport | None) -> None:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        given: httpx.AsyncBaseTransport | None,
+        proxy: str | None,
+    ) -> None:
         self._settings = settings
         self._given = given
+        self._proxy = proxy
         self._open: httpx.AsyncBaseTransport | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -70,7 +79,7 @@ class _Network(httpx.AsyncBaseTransport):
         if self._given is not None:
             return await self._given.handle_async_request(request)
         if self._open is None:
-            self._open = network_transport(self._settings)
+            self._open = network_transport(self._settings, proxy=self._proxy)
         return await self._open.handle_async_request(request)
 
     async def aclose(self) -> None:

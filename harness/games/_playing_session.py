@@ -53,6 +53,7 @@ class Session:
     listener: Listeners
     clock: Clock
     network: httpx.AsyncBaseTransport | None
+    proxy: str | None
     records: list[GameRecord] = field(default_factory=list)
     settled: list[GameRecord] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -99,7 +100,13 @@ class Session:
                 contestant.close()
 
     def _table(self, contestant: Contestant, thinker: Thinker) -> Table:
-        research = LiveResearch(self.settings, self.corpus, inner=self.network, clock=self.clock)
+        research = LiveResearch(
+            self.settings,
+            self.corpus,
+            inner=self.network,
+            proxy=self.proxy,
+            clock=self.clock,
+        )
         learned, clips = None, None
         if self.corpus is not None and self.record is not None:
             learned = LearnedQuestions(self.corpus.grow_questions())

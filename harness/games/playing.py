@@ -39,7 +39,8 @@ class PlayRequest:
     name or id) and modes, ``games`` how many of each line.  ``record`` is the
     corpus that everything goes into; ``journal`` the folder that the games are
     written down in, else ``games`` in ``record`` or in the user's folder.
-    ``search=False`` plays the model alone.
+    ``search=False`` plays the model alone; ``proxy`` is the address of an HTTP
+    proxy that research goes through.
     """
 
     server: str
@@ -49,6 +50,7 @@ class PlayRequest:
     preset: str = "cpu"
     assignments: Mapping[str, Any] = field(default_factory=dict)
     search: bool = True
+    proxy: str | None = None
     journal: Path | None = None
 
 
@@ -122,6 +124,7 @@ def play_games(
             listener=heard,
             clock=clock,
             network=network,
+            proxy=request.proxy,
         )
         interrupted = _run(session.run(quiz, credentials))
         return PlayOutcome(
