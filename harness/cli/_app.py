@@ -19,7 +19,18 @@ import typer
 from typer.core import TyperGroup
 
 from harness import __version__
-from harness.cli import _console, corpus, datasets, doctor, models, record, replay, serve, settings
+from harness.cli import (
+    _console,
+    corpus,
+    datasets,
+    doctor,
+    models,
+    play,
+    record,
+    replay,
+    serve,
+    settings,
+)
 from harness.errors import HotseatError
 
 __all__ = ["app", "run"]
@@ -98,7 +109,7 @@ def _root(
     _State.debug = debug
 
 
-for _module in (replay, record, serve, corpus, datasets, models, settings, doctor):
+for _module in (replay, play, record, serve, corpus, datasets, models, settings, doctor):
     _module.register(app)
 
 
