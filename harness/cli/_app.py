@@ -21,9 +21,11 @@ from typer.core import TyperGroup
 from harness import __version__
 from harness.cli import (
     _console,
+    compare,
     corpus,
     datasets,
     doctor,
+    gate,
     models,
     play,
     record,
@@ -50,7 +52,11 @@ _EXAMPLES = """[bold]Examples[/bold]
 
   hotseat replay my-corpus --set retrieval.keep=60 --json
 
+  hotseat compare runs/before runs/after
+
   hotseat record --questions q.jsonl --corpus my-corpus
+
+  hotseat play --category science --games 3 --record my-games
 
 'hotseat COMMAND --help' says more about each command.
 """
@@ -109,7 +115,19 @@ def _root(
     _State.debug = debug
 
 
-for _module in (replay, play, record, serve, corpus, datasets, models, settings, doctor):
+for _module in (
+    replay,
+    compare,
+    gate,
+    play,
+    record,
+    serve,
+    corpus,
+    datasets,
+    models,
+    settings,
+    doctor,
+):
     _module.register(app)
 
 

@@ -23,10 +23,11 @@ def _two_sided_z(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
-def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval:
+def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
     """Return the Wilson score interval (without continuity correction).
 
-    ``successes`` may be fractional where ties share credit.  Nothing is known
+    ``successes`` may be fractional where ties share credit, and ``n`` where
+    questions in games are worth fewer than they are.  Nothing is known
     of no questions: ``n = 0`` gives (0, 1).  Unlike the normal approximation
     it keeps its coverage near 0 and 1 and for a handful of questions.
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -98,3 +101,15 @@ def make_row() -> Callable[..., dict[str, Any]]:
 @pytest.fixture(scope="session")
 def kinds() -> list[str]:
     return list(KINDS)
+
+
+@pytest.fixture(scope="session")
+def runs() -> ModuleType:
+    """Return the module that makes small runs."""
+    path = Path(__file__).parent / "run_files.py"
+    spec = importlib.util.spec_from_file_location("hotseat_test_run_files", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
