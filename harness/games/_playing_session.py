@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -25,6 +26,7 @@ from harness.games.login import Credentials
 from harness.games.loop import Table, play_on
 from harness.games.protocol import Game, Quiz
 from harness.games.records import End, GamePlan, GameRecord, Transcriber
+from harness.games.reporter import StageReporter
 from harness.games.wire import Competition, Leaderboard, Mode
 from harness.quiz import normalise_text
 from harness.settings import Settings
@@ -75,7 +77,8 @@ class Session:
             chosen = [(find_competition(listed, wanted), mode) for wanted, mode in self.plan]
             if self.journal.damaged:
                 self._tell(f"{self.journal.damaged} damaged lines of {self.journal.path} are lost.")
-            await self._play_all(quiz, player, chosen)
+            async with _reporting(quiz, self.listener):
+                await self._play_all(quiz, player, chosen)
         finally:
             await quiz.aclose()
 
@@ -193,6 +196,17 @@ class Session:
         if sentence not in self.problems:
             self.problems.append(sentence)
             self.listener.problem(sentence)
+
+
+@asynccontextmanager
+async def _reporting(quiz: Quiz, listener: Listeners) -> AsyncIterator[None]:
+    """Tell the server what the player does, if it is one that wants to know."""
+    if not isinstance(quiz, QuizClient):
+        yield
+        return
+    async with StageReporter(quiz) as reporter:
+        listener.add(reporter)
+        yield
 
 
 async def _log_in(quiz: Quiz) -> str:

@@ -9,7 +9,9 @@ connection, when the connection drops, the server fails or asks to slow down.
 from __future__ import annotations
 
 import asyncio
+import json
 from types import TracebackType
+from typing import Any
 
 from harness.clock import Clock, SystemClock
 from harness.errors import BadInputError
@@ -38,6 +40,7 @@ from harness.games.wire import (
 __all__ = ["GameSession", "QuizClient"]
 
 _MAX_LEADERBOARD = 100
+_BESIDE_S = 2.0  # calls that the game does not need
 
 
 class QuizClient:
@@ -172,6 +175,28 @@ class QuizClient:
             if tries >= caller.policy.attempts or caller.clock.monotonic() + wait_s > give_up_s:
                 raise error_of(call, got, tries)
             await caller.sleep(wait_s)
+
+    async def takes_stages(self) -> bool:
+        """Ask whether the server wants to hear what players are doing; once, and beside the game.
+
+        Anything but a clear yes is a no.
+        """
+        call = Call("stages", "GET", "/api/hotseat", needs_login=False, timeout_s=_BESIDE_S)
+        got = await self._caller.attempt(call)
+        if not isinstance(got, Reply) or not got.is_success:
+            return False
+        try:
+            told = json.loads(got.body)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(told, dict) and told.get("stages") is True
+
+    async def tell_stages(self, session_id: int, level: int, events: list[dict[str, Any]]) -> None:
+        """Tell such a server what was done; out of turn, once, and whatever comes of it."""
+        path = f"/api/hotseat/game/{_id(session_id)}/stages"
+        body = {"level": level, "events": events}
+        call = Call("stages", "POST", path, body=body, timeout_s=_BESIDE_S)
+        await self._caller.line.exchange(call, fresh=False)
 
     async def resume(self, session_id: int) -> GameSession:
         """Return a game that was started before, from its state.

@@ -20,6 +20,10 @@ class Listeners(GameListener):
         self._listeners = list(listeners)
         self.faults: list[str] = []
 
+    def add(self, listener: GameListener) -> None:
+        """Tell one more from now on."""
+        self._listeners.append(listener)
+
     def planned(self, plan: GamePlan) -> None:
         """Pass it on."""
         self._each(lambda one: one.planned(plan))

@@ -1,8 +1,7 @@
 """The practice server's application: its routes, composed.
 
-Further routes (a page to play on, a place where a player reports what it is
-doing) go in through ``extra_routes`` of :func:`create_app`, or as another
-module of routes beside the ones below.
+Further routes go in through ``extra_routes`` of :func:`create_app`, or as
+another module of routes beside the ones below.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from harness.games.practice._game_routes import game_routes
 from harness.games.practice._http import EXCEPTION_HANDLERS
 from harness.games.practice._middleware import RateLimit, Told
 from harness.games.practice._service import Service
+from harness.games.practice._watch_routes import watch_routes
+from harness.games.practice._web_routes import web_routes
 
 __all__ = ["create_app"]
 
@@ -37,6 +38,8 @@ def create_app(
         *account_routes(service),
         *game_routes(service),
         *audio_routes(service),
+        *watch_routes(service),
+        *web_routes(),
         *extra_routes,
     ]
     for route in routes:

@@ -1,0 +1,118 @@
+"""Telling a server that wants to know what the player is doing.
+
+The practice server shows it to those who watch; any other server has no such
+place, is asked once, and hears nothing more.  Nothing here delays a game or
+can spoil it: events wait in a short queue, the oldest are dropped, and what
+can't be sent is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from harness.games.client import QuizClient
+from harness.games.records import GameListener, GameRecord, PlayedQuestion
+
+__all__ = ["StageReporter"]
+
+_QUEUED = 100
+_AT_ONCE = 40
+_EVERY_S = 0.3
+_LAST_WAIT_S = 2.0
+_TITLES = 10
+_SHORT_CHARS = 200
+_LONG_CHARS = 4_000
+_READ_CHARS = 12_000
+
+
+class StageReporter(GameListener):
+    """Sends the stages of one client's games; use it as an asynchronous context manager."""
+
+    def __init__(self, quiz: QuizClient) -> None:
+        self._quiz = quiz
+        self._queue: deque[tuple[int, int, dict[str, Any]]] = deque(maxlen=_QUEUED)
+        self._session_id = 0
+        self._level = 0
+        self._task: asyncio.Task[None] | None = None
+        self._there = asyncio.Event()
+
+    async def __aenter__(self) -> StageReporter:
+        if await self._quiz.takes_stages():
+            self._task = asyncio.create_task(self._send())
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._task is None:
+            return
+        task, self._task = self._task, None
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WAIT_S):
+                await self._flush()
+
+    def asked(self, record: GameRecord, question: PlayedQuestion, left_s: float | None) -> None:
+        """Turn to a question."""
+        self._session_id, self._level = record.session_id, question.level
+
+    def stage(self, name: str, seconds: float) -> None:
+        """Tell what a stage took."""
+        self._tell({"kind": "stage", "name": name, "seconds": round(seconds, 3)})
+
+    def noted(self, facts: Mapping[str, Any]) -> None:
+        """Tell what is searched for, found, read and written."""
+        if isinstance(facts.get("query"), str):
+            self._tell({"kind": "query", "text": facts["query"][:500]})
+        if isinstance(facts.get("hits"), list):
+            titles = [_title(hit) for hit in facts["hits"][:_TITLES]]
+            self._tell({"kind": "hits", "titles": titles})
+        if isinstance(facts.get("passages_used"), list):
+            items = [
+                {"source": str(one.get("url", ""))[:_SHORT_CHARS], "score": one.get("score")}
+                for one in facts["passages_used"]
+            ]
+            self._tell({"kind": "passages", "items": items})
+        if isinstance(facts.get("prompt"), str):
+            self._tell({"kind": "read", "text": facts["prompt"][-_READ_CHARS:]})
+        if isinstance(facts.get("output"), str):
+            self._tell({"kind": "output", "text": facts["output"][:_LONG_CHARS]})
+
+    def answering(self, record: GameRecord, question: PlayedQuestion) -> None:
+        """Tell the answer."""
+        self._session_id, self._level = record.session_id, question.level
+        basis = question.basis.value if question.basis else ""
+        self._tell({"kind": "answer", "text": question.chosen or "", "basis": basis})
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        if self._task is not None:
+            self._queue.append((self._session_id, self._level, event))
+            self._there.set()
+
+    async def _send(self) -> None:
+        while True:
+            await self._there.wait()
+            self._there.clear()
+            await asyncio.sleep(_EVERY_S)  # what comes close together goes together
+            await self._flush()
+
+    async def _flush(self) -> None:
+        while self._queue:
+            session_id, level, _ = self._queue[0]
+            events: list[dict[str, Any]] = []
+            while self._queue and self._queue[0][:2] == (session_id, level):
+                if len(events) == _AT_ONCE:
+                    break
+                events.append(self._queue.popleft()[2])
+            with contextlib.suppress(Exception):  # nobody's game may end for want of watchers
+                await self._quiz.tell_stages(session_id, level, events)
+
+
+def _title(hit: object) -> str:
+    if not isinstance(hit, Mapping):
+        return ""
+    return str(hit.get("title") or hit.get("url") or "")[:_SHORT_CHARS]
