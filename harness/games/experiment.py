@@ -16,7 +16,7 @@ from harness.games.protocol import Quiz
 from harness.games.records import GameListener, GameRecord, Transcriber
 from harness.games.wire import Mode
 from harness.quiz import Category
-from harness.settings import Settings, current, override, resolve
+from harness.settings import Settings, current, override, resolve, without_login
 from harness.trace import STAGES
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def run_experiment(
     changes = dict(overrides or {})
     outside, plain = current().flat(), resolve().settings.flat()
     in_force = {name: value for name, value in outside.items() if value != plain[name]}
-    with override(changes):  # refuses unknown names, and puts the former values back
+    with override(changes) as settings:  # refuses unknown names, puts the former values back
+        # As they were understood, which is JSON: "60", 60 and numpy's 60 are one experiment.
+        values = settings.flat()
+        told = {name: values[name] for name in {**in_force, **changes}}
         request = PlayRequest(
             server=server,
             plan=((str(category), mode),),
@@ -85,7 +88,7 @@ def run_experiment(
             f"Interrupted after {len(outcome.records)} of {games} games; these are the rows.",
             stacklevel=2,
         )
-    return games_table(outcome.records, overrides={**in_force, **changes})
+    return games_table(outcome.records, overrides=told)
 
 
 def games_table(
@@ -98,11 +101,13 @@ def games_table(
     are means over a game's questions, null for a stage that never ran.
     ``asked``, ``judged``, ``right`` and ``late`` count questions.
     ``overrides`` is a JSON object, so tables of several experiments can be
-    put together and told apart.
+    put together and told apart; a login inside an address is left out.
     """
     import polars as pl
 
-    told = json.dumps(dict(overrides or {}), sort_keys=True, ensure_ascii=False)
+    shown = {name: without_login(value) for name, value in (overrides or {}).items()}
+    # What JSON doesn't know becomes text: played games are not lost over a name.
+    told = json.dumps(shown, sort_keys=True, ensure_ascii=False, default=str)
     rows = [_row(number, record, told) for number, record in enumerate(records, start=1)]
     return pl.DataFrame(rows, schema=_schema(), strict=True)
 

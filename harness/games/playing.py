@@ -191,6 +191,8 @@ def _run_beside(work: Coroutine[Any, Any, None]) -> bool:
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
     fault: list[BaseException] = []
+    # Python 3.11 and 3.12 call a thread dead when a join on it was interrupted.
+    over = threading.Event()
 
     def target() -> None:
         asyncio.set_event_loop(loop)
@@ -199,15 +201,18 @@ def _run_beside(work: Coroutine[Any, Any, None]) -> bool:
         except BaseException as error:  # noqa: BLE001 - raised again where the user waits
             fault.append(error)
         finally:
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+            try:
+                loop.run_until_complete(loop.shutdown_default_executor())
+                loop.close()
+            finally:
+                over.set()
 
     thread = threading.Thread(target=target, name="hotseat-play")
     thread.start()
     interrupted = False
-    while thread.is_alive():
+    while not over.is_set():
         try:
-            thread.join()
+            over.wait()
         except KeyboardInterrupt:
             interrupted = True
             loop.call_soon_threadsafe(task.cancel)

@@ -40,6 +40,7 @@ _STAGES = {
 _BARS, _MARK, _REST = "#0072B2", "#D55E00", "#999999"
 _INK, _FAINT = "#222222", "#BBBBBB"
 _BUDGET_S, _ALLOWED_S = 25.0, 30.0
+_UNFINISHED = ("broken off", "stopped")
 _MAX_GROUPS = 24
 _MAX_BARS = 30
 # Stages too short to be seen are drawn together.
@@ -64,14 +65,17 @@ def plot_levels(table: pl.DataFrame, *, ax: Axes | None = None) -> Figure:
         levels = _values(part, "level_reached")
         counts = [levels.count(level) for level in range(top + 1)]
         bars = one.bar(range(top + 1), counts, color=_BARS, width=0.8)
-        one.bar_label(bars, labels=[str(n) if n else "" for n in counts], color=_INK, padding=2)
+        labels = [str(n) if n else "" for n in counts]
+        shown = one.bar_label(bars, labels=labels, color=_INK, padding=3)
+        for text in shown:  # the median's line stops at a number that stands on it
+            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
         middle = median(levels)
         one.axvline(middle, color=_MARK, linestyle="--", linewidth=1.5, zorder=0)
         one.set_ylim(0, max(counts) * 1.3)
         one.set_xlim(-0.6, top + 0.6)
         one.set_xticks(range(top + 1))
         one.set_yticks([])
-        head = _head(name, len(levels), f", median {middle:g}")
+        head = _head(name, len(levels), f", median {middle:g}{_unfinished(part)}")
         one.set_title(head, loc="left", fontsize="medium", color=_INK)
         _plain(one, "bottom")
     axes[-1].set_xlabel("highest level answered right")
@@ -83,9 +87,11 @@ def plot_times(table: pl.DataFrame, *, ax: Axes | None = None) -> Figure:
 
     With several groups, or more games than can be told apart, each bar is the
     mean over a group's games.  ``table`` has the columns ``t_…_s``.  Errors are
-    those of :func:`plot_levels`.
+    those of :func:`plot_levels`.  Games without a question are left out.
     """
     columns = [f"t_{stage}_s" for stage in _STAGES]
+    if "asked" in table.columns:
+        table = table.filter(table["asked"] > 0)  # no question, so no time: null, not zero
     groups = _groups(table, columns)
     if len(groups) == 1 and table.height <= _MAX_BARS:
         part = groups[0][1]
@@ -203,6 +209,12 @@ def _head(name: str, count: int, more: str = "") -> str:
     return f"{name}  ({counted})" if name else counted
 
 
+def _unfinished(part: pl.DataFrame) -> str:
+    """Return words for games that did not end by an answer: they might have come further."""
+    count = sum(end in _UNFINISHED for end in part["end"]) if "end" in part.columns else 0
+    return f", {count} not played to the end" if count else ""
+
+
 def _axes(count: int, ax: Axes | None, *, each: float) -> tuple[Figure, list[Axes]]:
     if ax is not None:
         if count != 1:
@@ -245,7 +257,7 @@ def _figure_class() -> type[Figure]:
             FigureCanvasAgg(self)
 
         def savefig(self, fname: Any, **named: Any) -> None:
-            svg = named.get("format") == "svg" or str(fname).endswith(".svg")
+            svg = named.get("format") == "svg" or str(fname).lower().endswith(".svg")
             if svg:
                 named.setdefault("metadata", {"Date": None})
             named.setdefault("dpi", 150)

@@ -3,9 +3,12 @@
 import asyncio
 import importlib.util
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -14,6 +17,7 @@ from harness.games.client import QuizClient
 from harness.games.experiment import STAGE_COLUMNS, games_table, run_experiment
 from harness.games.login import Credentials
 from harness.games.practice import PracticeServer, ServerOptions
+from harness.games.records import GameListener
 from harness.quiz import Category
 from harness.settings import current, override
 
@@ -141,3 +145,51 @@ def test_problems_are_warnings(experiment):
 
     with pytest.warns(UserWarning, match="Loud failed and was switched off"):
         experiment("news", listener=Loud())
+
+
+class Interrupting(GameListener):
+    """Presses Ctrl-C when the second question of the second game is asked."""
+
+    def __init__(self):
+        self.game = 0
+
+    def planned(self, plan):
+        self.game = plan.number
+
+    def asked(self, record, question, left_s):
+        if (self.game, question.level) == (2, 2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def check_interrupted(experiment):
+    with pytest.warns(UserWarning, match="Interrupted after 2 of 5 games"):
+        found = experiment("news", 5, listener=Interrupting())
+    assert found["end"].to_list() == ["won", "stopped"]
+    assert found["level_reached"].to_list() == [3, 1]
+
+
+def test_interrupted_the_rows_so_far_are_returned(experiment):
+    check_interrupted(experiment)
+
+
+def test_interrupted_in_a_notebook_the_rows_so_far_are_returned(experiment):
+    async def cell():
+        # A notebook's kernel puts Python's own handler in while a cell runs.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            check_interrupted(experiment)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    asyncio.run(cell())
+
+
+@pytest.mark.parametrize("value", ["60", np.int64(60), 60.0])
+def test_a_value_is_kept_as_it_was_understood(experiment, value):
+    found = experiment("news", overrides={"retrieval.keep": value})
+    assert found["overrides"].to_list() == ['{"retrieval.keep": 60}']
+
+
+def test_a_login_in_an_address_is_not_kept(experiment):
+    found = experiment("news", overrides={"search.url": "http://me:secret@127.0.0.1:8080"})
+    assert json.loads(found["overrides"][0]) == {"search.url": "http://127.0.0.1:8080"}

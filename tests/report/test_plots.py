@@ -2,10 +2,11 @@
 
 import io
 import json
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import BadInputError, MissingError
@@ -56,6 +57,7 @@ def heights(axes):
     return [round(bar.get_height()) for bar in axes.patches]
 
 
+@settings(deadline=None)  # the first figure of a process loads fonts
 @given(st.lists(st.integers(0, 15), min_size=1, max_size=30))
 def test_the_bars_count_the_games(levels):
     figure = plot_levels(games_table([game(level) for level in levels]))
@@ -163,3 +165,18 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MissingError, match=r"hotseat\[plots\]"):
         plots._figure_class()
+
+
+def test_a_game_without_a_question_takes_no_part_in_the_times():
+    none = game(0, seconds=())
+    two = games_table([game(3, (9.0,), "News"), game(3, (9.0,), "Maths"), none])
+    names = [text.get_text() for text in plot_times(two).axes[0].get_yticklabels()]
+    assert names == ["News  (1 game)", "Maths  (1 game)"]
+    with pytest.raises(BadInputError, match="no game"):
+        plot_times(games_table([none]))
+
+
+def test_games_not_played_to_the_end_are_told():
+    stopped = replace(game(2), end=End.STOPPED)
+    figure = plot_levels(games_table([game(3), stopped]))
+    assert "1 not played to the end" in figure.axes[0].get_title(loc="left")
