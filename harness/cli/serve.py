@@ -62,6 +62,16 @@ def _serve(
         metavar="NAME",
         help="Make an account, or give it another password, and exit; asks for the password.",
     ),
+    export_games: Path | None = typer.Option(
+        None,
+        "--export-games",
+        metavar="DIR",
+        help="Write the finished games, of people too, where 'hotseat games DIR' reads them, and "
+        "exit.",
+    ),
+    player: str | None = typer.Option(
+        None, "--player", metavar="NAME", help="With --export-games: only this player's."
+    ),
     public: bool = typer.Option(
         False,
         "--public",
@@ -71,6 +81,9 @@ def _serve(
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Tell each request on stderr."),
 ) -> None:
     """Run a quiz server to practise against: all of the protocol, clock and speech included.
+
+    The address it prints is also a page: people play there in a browser, and
+    watch others' games, Hotseat's with every stage of its thinking.
 
     Six competitions of up to 15 levels, 30 seconds a question. Accounts, games
     that are being played and leaderboards are kept, so the server can be
@@ -88,9 +101,14 @@ def _serve(
       hotseat serve --db club.sqlite --add-user ada
 
       hotseat serve --db club.sqlite --closed
+
+      hotseat serve --db club.sqlite --export-games ada-games --player ada
     """
     if add_user is not None:
         _add_user(database, add_user)
+        return
+    if export_games is not None:
+        _export(database, export_games, player)
         return
     _check_host(host, public)
     from harness.games.practice import PracticeServer, ServerOptions
@@ -117,7 +135,7 @@ def _serve(
 def _introduce(server: PracticeServer, *, public: bool) -> None:
     from harness.games.practice import LEVELS
 
-    lines = [f"Practice server: {server.url}"]
+    lines = [f"Practice server: {server.url}  (open it in a browser to play or to watch)"]
     for competition in server.pool.competitions.values():
         count = _console.counted(len(competition.questions), "question")
         levels = competition.max_levels
@@ -141,6 +159,24 @@ def _introduce(server: PracticeServer, *, public: bool) -> None:
     lines.append("Ctrl-C stops it.")
     for line in lines:
         typer.echo(_console.printable(line))
+
+
+def _export(database: Path | None, folder: Path, player: str | None) -> None:
+    from harness.games.practice import Database, default_database, export_games
+
+    path = database or default_database()
+    if not path.is_file():
+        raise BadInputError(f"There is no file of games {path}.", remedy="Name one with --db.")
+    file = Database(path)
+    try:
+        count = export_games(file, folder, player=player)
+    finally:
+        file.close()
+    typer.echo(
+        _console.printable(
+            f"Wrote {_console.counted(count, 'game')}; see them with: hotseat games {folder}"
+        )
+    )
 
 
 def _questions(paths: list[Path]) -> list[Question]:

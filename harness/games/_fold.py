@@ -76,7 +76,7 @@ class GameFold:
             self.sent = True
             self._change(
                 chosen=event["chosen"],
-                basis=Basis(event["basis"]),
+                basis=Basis(event["basis"]) if event["basis"] else None,  # people have none
                 seconds=dict(event["seconds"]),
                 taken_s=float(event["taken_s"]),
                 left_s=event["left_s"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.clock import Clock, SystemClock
-from harness.errors import MissingError
+from harness.errors import BadInputError, MissingError
 from harness.games._playing_session import Session
 from harness.games.journal import Journal
 from harness.games.listeners import Listeners
@@ -96,6 +96,8 @@ def play_games(
     when nothing can be played: settings, login, an unknown competition, a
     missing model, a server that is not there.
     """
+    if request.games < 1 or not request.plan:
+        raise BadInputError("There is nothing to play.", remedy="Ask for one game or more.")
     for _, mode in request.plan:
         if parse_mode(mode) == "speech" and transcriber is None:
             raise MissingError(

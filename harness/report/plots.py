@@ -52,7 +52,7 @@ def plot_levels(table: pl.DataFrame, *, ax: Axes | None = None) -> Figure:
 
     ``table`` has one row a game (columns ``level_reached``, ``max_level`` and,
     to tell groups apart, ``overrides``, ``competition`` and ``mode``).  Several
-    groups are drawn one below the other, on one scale.  ``ax`` draws a single
+    groups are drawn one below the other, with the same levels.  ``ax`` draws a single
     group into axes that are there.
 
     Raises :class:`~harness.errors.BadInputError` for a table without games or

@@ -65,7 +65,9 @@ class Phoenix:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", range(1, 6))  # login, competitions, start and two answers
+@pytest.mark.parametrize(
+    "number", range(1, 7)
+)  # login, competitions, what it takes, start, two answers
 def test_the_game_goes_on(tmp_path, monkeypatch, number, when):
     monkeypatch.setenv("HOTSEAT_HOME", str(tmp_path / "home"))
     server = Phoenix(tmp_path / "games.sqlite", number, when)
@@ -93,7 +95,7 @@ def test_the_game_goes_on(tmp_path, monkeypatch, number, when):
         try:
             (record,) = play()
         except QuizUnclearError:  # whether a game was started can't be known
-            assert number == 3
+            assert number == 4
             (record,) = play()
     finally:
         server.close()

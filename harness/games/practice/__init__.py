@@ -20,6 +20,7 @@ from harness.games.practice._rules import LEVELS, LIMIT_S, PYRAMID
 from harness.games.practice._service import ServerOptions
 from harness.games.practice._synthesiser import SpeechError, Synthesiser, find_synthesiser
 from harness.games.practice._time import ServerTime
+from harness.games.practice.export import export_games
 from harness.games.practice.server import PracticeServer, default_database
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "add_account",
     "check_credentials",
     "default_database",
+    "export_games",
     "find_account",
     "find_synthesiser",
     "hash_password",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from harness.games.practice._rules import LEVELS, OPTIONS
 from harness.quiz import Category, Question
 
-__all__ = ["Competition", "Pool", "PoolQuestion", "Serving"]
+__all__ = ["COMPETITIONS", "Competition", "Pool", "PoolQuestion", "Serving"]
 
 _NAMES = {
     Category.ENTERTAINMENT: ("Entertainment", "Films, music, games, sport and television."),
@@ -20,6 +20,11 @@ _NAMES = {
     Category.PHILOSOPHY: ("Philosophy and Psychology", "Thought, and those who thought about it."),
     Category.NEWS: ("News", "What happened lately."),
 }
+COMPETITIONS = {
+    number: (name, category) for number, (category, (name, _)) in enumerate(_NAMES.items())
+}
+"""Names and categories by the competitions' ids."""
+
 _NO_ANSWER = "without a known answer"
 _FEW_OPTIONS = f"with fewer than {OPTIONS} different options"
 _REPEATED = "asked twice"

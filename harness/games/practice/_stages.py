@@ -69,7 +69,7 @@ def clean_event(item: object) -> dict[str, Any] | None:
     if not isinstance(item, dict):
         return None
     kind = item.get("kind")
-    if kind in _TEXT_CHARS:
+    if isinstance(kind, str) and kind in _TEXT_CHARS:
         event = {"kind": kind, "text": _text(item.get("text"), _TEXT_CHARS[kind])}
         if kind == "answer":
             event["basis"] = _text(item.get("basis"))

@@ -38,9 +38,9 @@ def create_app(
         *account_routes(service),
         *game_routes(service),
         *audio_routes(service),
+        *extra_routes,  # may take the place of the page
         *watch_routes(service),
         *web_routes(),
-        *extra_routes,
     ]
     for route in routes:
         if isinstance(route, Route) and route.methods and route.path.startswith("/api/"):

@@ -8,6 +8,7 @@ import time
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -88,7 +89,9 @@ class Page:
     def __init__(self, driver, server):
         self.driver = driver
         self.server = server
-        self.wait = WebDriverWait(driver, 15, poll_frequency=0.05)
+        # The page draws anew while it is looked at: what is gone is looked up again.
+        passing = (StaleElementReferenceException, IndexError)
+        self.wait = WebDriverWait(driver, 15, poll_frequency=0.05, ignored_exceptions=passing)
 
     def find(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
@@ -122,11 +125,11 @@ class Page:
         self.until(lambda: self.find(".option"))
 
     def asked(self):
-        found = self.find("#asked")
-        return found[0].text if found else ""
+        return self.script("return document.getElementById('asked')?.innerText ?? ''")
 
     def right_key(self):
-        texts = [one.text for one in self.find(".option span")]
+        found = "[...document.querySelectorAll('.option span')].map((one) => one.innerText)"
+        texts = self.script(f"return {found}")
         (place,) = (at for at, text in enumerate(texts) if text.startswith("rowan"))
         return "abcd"[place]
 
