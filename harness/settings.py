@@ -94,7 +94,8 @@ PRESETS: dict[str, dict[str, Any]] = {"cpu": {}, "gpu": _GPU}
 
 # Read by other parts of the program, not settings of a run.
 _RESERVED_ENV = frozenset(
-    {"HOTSEAT_HOME", "HOTSEAT_REQUIRE_MODELS", "HOTSEAT_DEBUG", "HOTSEAT_SERVER_KEY"}
+    {"HOTSEAT_HOME", "HOTSEAT_DEBUG", "HOTSEAT_SERVER_KEY"}
+    | {"HOTSEAT_REQUIRE_MODELS", "HOTSEAT_REQUIRE_BROWSER", "HOTSEAT_TEST_HOME"}  # by our tests
     | {"HOTSEAT_QUIZ_USER", "HOTSEAT_QUIZ_PASSWORD"}
 )
 

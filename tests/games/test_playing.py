@@ -306,15 +306,14 @@ def test_a_full_disk_lets_the_answer_leave_and_then_stops(play, tmp_path, monkey
             raise OSError(errno.ENOSPC, "No space left on device")
         real(path, data)
 
-    monkeypatch.setattr(journal_module, "append_lines", append)
-    outcome = play(record=corpus, games=3)
+    with monkeypatch.context() as full:
+        full.setattr(journal_module, "append_lines", append)
+        outcome = play(record=corpus, games=3)
     (record,) = outcome.records
     assert record.end is End.STOPPED
     assert [one.correct for one in record.questions] == [True, True]
     assert "disk is full" in record.problem
     assert record.problem in outcome.problems
-    monkeypatch.undo()
-    monkeypatch.setenv("HOTSEAT_HOME", str(tmp_path / "home"))
     again = play(record=corpus)
     (settled,) = again.settled
     assert (settled.resumed, settled.end, settled.level_reached) == (True, End.WON, 5)
