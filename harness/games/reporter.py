@@ -71,10 +71,10 @@ class StageReporter(GameListener):
         if isinstance(facts.get("hits"), list):
             titles = [_title(hit) for hit in facts["hits"][:_TITLES]]
             self._tell({"kind": "hits", "titles": titles})
-        if isinstance(facts.get("passages_used"), list):
+        if isinstance(facts.get("passages"), list):
             items = [
                 {"source": str(one.get("url", ""))[:_SHORT_CHARS], "score": one.get("score")}
-                for one in facts["passages_used"]
+                for one in facts["passages"]
             ]
             self._tell({"kind": "passages", "items": items})
         if isinstance(facts.get("prompt"), str):

@@ -36,7 +36,8 @@ class Talker(table.Player):
         )
         with trace.stage("rerank"):
             pass
-        trace.note(passages_used=[{"url": "https://a.example", "score": 0.5}], prompt="[1] Trees")
+        trace.note(passages=[{"url": "https://a.example", "score": 0.5}])
+        trace.note(prompt="[1] Trees")
         return super().play(question, transport, trace)
 
 

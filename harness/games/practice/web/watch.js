@@ -4,6 +4,7 @@ import { api } from "./api.js";
 import { el, letter, money, pyramid, say, show } from "./dom.js";
 
 const EVERY_MS = 700;
+const SEEN_S = 0.005; // shorter stages say nothing
 
 export async function watch(sessionId) {
   let over = false;
@@ -43,7 +44,7 @@ export async function watch(sessionId) {
       after = Math.max(after, event.n);
       if (event.level === level) {
         events.push(event);
-        list.append(stage(event));
+        if (event.kind !== "stage" || event.seconds >= SEEN_S) list.append(stage(event));
       }
     }
     draw(seen);
@@ -107,7 +108,7 @@ function stage(event) {
     default: {
       const bar = el("span", { class: "bar", "aria-hidden": "true" });
       bar.style.width = `${Math.min(10, event.seconds * 0.6)}rem`;
-      return el("li", {}, kind(`${event.name}: ${event.seconds.toFixed(2)} s`), bar);
+      return el("li", {}, el("span", { class: "kind" }, `${event.name}: ${event.seconds.toFixed(2)} s`, bar));
     }
   }
 }
