@@ -54,7 +54,6 @@ def test_no_reply_tells_the_right_option(serve, join, wrong, official):
     client = join(serve())
     game = client.start(0)
     chosen = game.current_question.options[wrong(game.current_question)].text
-    client.http.event_hooks["response"].append(lambda reply: reply.read())
     reply = client.http.post(
         f"/api/game/{game.state.session_id}/answer", json={"optionId": wrong(game.current_question)}
     )
