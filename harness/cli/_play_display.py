@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.live import Live
 
+    from harness.models import PullEvent
+
 __all__ = ["PlayDisplay", "verdict_line"]
 
 _REFRESHES_A_SECOND = 4
@@ -41,6 +43,8 @@ class PlayDisplay(GameListener):
         self._began_s = 0.0
         self._left_s: float | None = None
         self._thinking = False
+        self._pulls = _console.PullDisplay()
+        self._pulled = ""
 
     def __enter__(self) -> PlayDisplay:
         if sys.stderr.isatty():
@@ -53,7 +57,21 @@ class PlayDisplay(GameListener):
                 transient=True,
             )
             self._live.start()
+        else:
+            _console.say("Logging in and loading the models.")
         return self
+
+    def pulling(self, event: PullEvent) -> None:
+        """Show a download of a model."""
+        if self._live is None:
+            self._pulls.hear(event)
+        elif event.note:
+            self._line(f"{event.model}: {event.note}")
+        else:
+            done = _console.size_text(event.done_bytes)
+            total = event.total_bytes
+            of = f" of {_console.size_text(total)}" if total else ""
+            self._pulled = f"{event.model}: {done}{of}"
 
     def __exit__(
         self,
@@ -129,7 +147,8 @@ class PlayDisplay(GameListener):
 
         record, question = self._record, self._question
         if record is None:
-            return Group(Text("Loading the models and logging in …", style="dim"))
+            text = f"Logging in and loading the models … {self._pulled}"
+            return Group(Text(text, style="dim"))
         if question is None:
             return Group(Text(f"{record.competition}, waiting for a question …", style="dim"))
         parts = [Text(self._head(record, question), style="bold"), Text(_short(question.text))]

@@ -251,7 +251,9 @@ def _run(
     with _console.Terminated() as terminated:
         credentials = _credentials()  # asked for before the display takes the terminal
         with PlayDisplay(budget_s=budget_s) as display:
-            outcome = play_games(request, credentials=credentials, listener=display)
+            outcome = play_games(
+                request, credentials=credentials, listener=display, progress=display.pulling
+            )
     _show(
         outcome,
         server=server,

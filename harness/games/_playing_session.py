@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from harness.clock import Clock
 from harness.contestant.live import LiveResearch
 from harness.contestant.protocol import Contestant
-from harness.errors import BadInputError
+from harness.errors import BadInputError, nearest_name
 from harness.games._gamelog import GameLog
 from harness.games._settling import left_games, settle_game
 from harness.games._thinking import Thinker
@@ -244,5 +244,6 @@ def find_competition(listed: Sequence[Competition], wanted: str) -> Competition:
             return one
     there = ", ".join(f"{cast(Category, one.category).value}" for one in playable) or "none"
     raise BadInputError(
-        f"The quiz server has no competition '{wanted}'.", remedy=f"It has {there}."
+        f"The quiz server has no competition '{wanted}'.{nearest_name(name, there.split(', '))}",
+        remedy=f"It has {there}.",
     )

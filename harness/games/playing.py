@@ -81,6 +81,7 @@ def play_games(
     listener: GameListener | None = None,
     clock: Clock | None = None,
     network: httpx.AsyncBaseTransport | None = None,
+    progress: Callable[..., None] | None = None,
 ) -> PlayOutcome:
     """Play games and return what came of them; may be called inside a running event loop.
 
@@ -89,7 +90,7 @@ def play_games(
     environment),
     ``load_contestant`` gives the player (``None``: the embedded one),
     ``network`` is the transport that research fetches through (``None``: the
-    guarded way to the web).
+    guarded way to the web), ``progress`` hears of downloads of models.
 
     Games that an earlier call left unfinished are settled first.  Ctrl-C ends
     it with ``interrupted``.  Raises a :class:`~harness.errors.HotseatError`
@@ -121,7 +122,7 @@ def play_games(
             settings=settings,
             corpus=corpus,
             journal=journal,
-            load_contestant=load_contestant or _load_embedded(corpus),
+            load_contestant=load_contestant or _load_embedded(corpus, progress),
             transcriber=transcriber,
             listener=heard,
             clock=clock,
@@ -163,11 +164,13 @@ def _target(request: PlayRequest) -> tuple[Corpus | None, Settings]:
     return corpus, settings
 
 
-def _load_embedded(corpus: Corpus | None) -> Callable[[Settings], Contestant]:
+def _load_embedded(
+    corpus: Corpus | None, progress: Callable[..., None] | None
+) -> Callable[[Settings], Contestant]:
     def load(settings: Settings) -> Contestant:
         from harness.contestant.embedded import load_contestant
 
-        contestant = load_contestant(settings)
+        contestant = load_contestant(settings, progress=progress)
         if corpus is not None:
             contestant.keep_vectors(corpus.derived)
         return contestant

@@ -38,7 +38,8 @@ MAX_REPLY_BYTES = 4_000_000
 HOW_TO_START = (
     "Start a SearXNG server with 'json' under search.formats in its settings.yml, for example "
     "'docker run -p 8080:8080 -v ./searxng:/etc/searxng searxng/searxng', "
-    "and name its address with --server or search.url."
+    "and name its address: --server of 'hotseat record', --search-server of 'hotseat play', or "
+    "search.url."
 )
 _ADD_JSON = "Add 'json' to search.formats in the server's settings.yml."
 

@@ -56,7 +56,7 @@ def hotseat(server, player, monkeypatch, tmp_path, capsys):
     """Run the command line with a scripted contestant; returns status, stdout, stderr."""
     import harness.contestant.embedded as embedded
 
-    monkeypatch.setattr(embedded, "load_contestant", lambda settings: player)
+    monkeypatch.setattr(embedded, "load_contestant", lambda settings, progress=None: player)
     monkeypatch.setenv("HOTSEAT_QUIZ_USER", "ada")
     monkeypatch.setenv("HOTSEAT_QUIZ_PASSWORD", "password")
     monkeypatch.setenv("HOTSEAT_PLAY_PAUSE_S", "0")

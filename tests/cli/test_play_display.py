@@ -39,7 +39,7 @@ def drawn(display, width=80):
 def test_a_question_with_its_stages_and_the_clock():
     time = [100.0]
     display = PlayDisplay(budget_s=25, now=lambda: time[0])
-    assert "Loading the models" in drawn(display)
+    assert "loading the models" in drawn(display)
     display.planned(GamePlan(2, 3, "Maths", "text"))
     display.started(record(), resumed=False)
     question = PlayedQuestion(5, "g-1", f"What is {EVIL}?", ("9", "10", EVIL, "12"))
@@ -79,3 +79,15 @@ def test_a_verdict_in_one_line():
     )
     late = PlayedQuestion(1, "g", "?", ("a",), chosen="a", timed_out=True)
     assert "late" in verdict_line(late)
+
+
+def test_downloads_of_models_are_shown_on_the_way(capsys):
+    from harness.models import PullEvent
+
+    with PlayDisplay(budget_s=25) as display:
+        display.pulling(PullEvent("qwen", 0, None, "fetched from PyPI"))
+        display.pulling(PullEvent("qwen", 500, 1000))
+    said = capsys.readouterr().err
+    assert "Logging in and loading the models." in said
+    assert "qwen: fetched from PyPI" in said
+    assert "qwen: 500 B of 1 kB" in said
