@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +27,8 @@ _LAST_WAIT_S = 2.0
 _TITLES = 10
 _SHORT_CHARS = 200
 _LONG_CHARS = 4_000
-_READ_CHARS = 12_000
+_READ_CHARS = 4_000
+_POST_BYTES = 45_000  # of the 64 KB that a server takes
 
 
 class StageReporter(GameListener):
@@ -39,6 +41,7 @@ class StageReporter(GameListener):
         self._level = 0
         self._task: asyncio.Task[None] | None = None
         self._there = asyncio.Event()
+        self._closing = False
 
     async def __aenter__(self) -> StageReporter:
         if await self._quiz.takes_stages():
@@ -49,12 +52,10 @@ class StageReporter(GameListener):
         if self._task is None:
             return
         task, self._task = self._task, None
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WAIT_S):
-                await self._flush()
+        self._closing = True
+        self._there.set()
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait_for(task, _LAST_WAIT_S)
 
     def asked(self, record: GameRecord, question: PlayedQuestion, left_s: float | None) -> None:
         """Turn to a question."""
@@ -94,18 +95,21 @@ class StageReporter(GameListener):
             self._there.set()
 
     async def _send(self) -> None:
-        while True:
+        while not self._closing:
             await self._there.wait()
             self._there.clear()
-            await asyncio.sleep(_EVERY_S)  # what comes close together goes together
+            if not self._closing:
+                await asyncio.sleep(_EVERY_S)  # what comes close together goes together
             await self._flush()
 
     async def _flush(self) -> None:
         while self._queue:
             session_id, level, _ = self._queue[0]
             events: list[dict[str, Any]] = []
+            size = 0
             while self._queue and self._queue[0][:2] == (session_id, level):
-                if len(events) == _AT_ONCE:
+                size += len(json.dumps(self._queue[0][2]))
+                if events and (len(events) == _AT_ONCE or size > _POST_BYTES):
                     break
                 events.append(self._queue.popleft()[2])
             with contextlib.suppress(Exception):  # nobody's game may end for want of watchers

@@ -110,3 +110,20 @@ def test_a_place_that_fails_costs_no_game(scene, monkeypatch):
 
     monkeypatch.setattr(QuizClient, "tell_stages", broken)
     assert scene(Talker()).records[0].end is End.WON
+
+
+def test_long_texts_of_any_script_arrive(scene):
+    class Long(Talker):
+        def play(self, question, transport, trace):
+            trace.note(prompt="漢" * 30_000)
+            trace.note(output="𝔄" * 30_000)
+            return super().play(question, transport, trace)
+
+    (record,) = scene(Long()).records
+    with httpx.Client(base_url=scene.server.url) as client:
+        client.post("/api/auth/login", json={"username": "watcher", "password": "secret"})
+        seen = client.get(f"/api/hotseat/game/{record.session_id}").json()
+    texts = {event["kind"]: event["text"] for event in seen["events"][:2]}
+    assert texts["read"].startswith("漢")
+    assert texts["output"].startswith("𝔄")
+    assert seen["events"][-1]["kind"] == "answer"  # the last one is not lost

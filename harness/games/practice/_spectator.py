@@ -36,11 +36,17 @@ class Seen:
     past: tuple[Past, ...]
 
 
-def running_games(connection: sqlite3.Connection, games: Games) -> list[Seen]:
-    """Return the games that run, the newest first; those whose time is up are ended."""
+def running_games(
+    connection: sqlite3.Connection, games: Games, *, account_id: int | None = None
+) -> list[Seen]:
+    """Return the games that run, or a player's, the newest first, 50 at most.
+
+    Those whose time is up are ended.
+    """
     rows = connection.execute(
-        "SELECT id FROM game WHERE status = 'in_progress' ORDER BY id DESC LIMIT ?",
-        (_MAX_LISTED,),
+        "SELECT id FROM game WHERE status = 'in_progress' AND account_id = ifnull(?, account_id) "
+        "ORDER BY id DESC LIMIT ?",
+        (account_id, _MAX_LISTED),
     ).fetchall()
     found = [seen_game(connection, games, number) for (number,) in rows]
     return [one for one in found if one.view.game.running]

@@ -24,6 +24,8 @@ __all__ = ["Stages", "clean_event"]
 
 _MAX_GAMES = 200
 _MAX_EVENTS = 300
+_MAX_GAME_CHARS = 400_000
+_MAX_CHARS = 16_000_000
 _MAX_POSTED = 60
 _MAX_ITEMS = 20
 _TEXT_CHARS = {"query": 500, "read": 12_000, "output": 4_000, "answer": 500}
@@ -31,11 +33,16 @@ _SHORT_CHARS = 200
 
 
 class Stages:
-    """The latest events of the latest games, by game id."""
+    """The latest events of the latest games, by game id.
+
+    Numbers of events grow over all games, so that whoever asks for later ones
+    misses none, also of a game that was forgotten and is told again.
+    """
 
     def __init__(self) -> None:
         self._games: OrderedDict[int, deque[dict[str, Any]]] = OrderedDict()
-        self._next: dict[int, int] = {}
+        self._chars: dict[int, int] = {}
+        self._last = 0
 
     def add(self, game_id: int, level: int, posted: object) -> int:
         """Keep what was posted about a level; return how many events that were.
@@ -45,14 +52,17 @@ class Stages:
         if not isinstance(posted, list) or len(posted) > _MAX_POSTED:
             raise Refusal(400, f"events must be a list of at most {_MAX_POSTED} objects.")
         events = [event for item in posted if (event := clean_event(item)) is not None]
-        kept = self._games.setdefault(game_id, deque(maxlen=_MAX_EVENTS))
+        kept = self._games.setdefault(game_id, deque())
         self._games.move_to_end(game_id)
         for event in events:
-            number = self._next[game_id] = self._next.get(game_id, 0) + 1
-            kept.append({"n": number, "level": level, **event})
-        while len(self._games) > _MAX_GAMES:
+            self._last += 1
+            kept.append({"n": self._last, "level": level, **event})
+            self._chars[game_id] = self._chars.get(game_id, 0) + _size(kept[-1])
+            while len(kept) > _MAX_EVENTS or self._chars[game_id] > _MAX_GAME_CHARS:
+                self._chars[game_id] -= _size(kept.popleft())
+        while len(self._games) > _MAX_GAMES or sum(self._chars.values()) > _MAX_CHARS:
             old, _ = self._games.popitem(last=False)
-            del self._next[old]
+            self._chars.pop(old, None)
         return len(events)
 
     def after(self, game_id: int, number: int) -> list[dict[str, Any]]:
@@ -62,6 +72,10 @@ class Stages:
     def knows(self, game_id: int) -> bool:
         """Whether a game's player tells its stages."""
         return game_id in self._games
+
+
+def _size(event: dict[str, Any]) -> int:
+    return len(str(event))
 
 
 def clean_event(item: object) -> dict[str, Any] | None:

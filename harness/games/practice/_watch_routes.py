@@ -1,6 +1,6 @@
 """Beside the protocol: who plays, what they see, and what their players tell of it.
 
-Everybody who is logged in may watch.  A spoken game's texts are nobody's
+Everybody who is logged in may watch what runs.  A spoken game's texts are nobody's
 before its player has heard them, so they are not shown.
 """
 
@@ -24,6 +24,8 @@ from harness.games.practice._stages import Stages
 
 __all__ = ["watch_routes"]
 
+_SEEN_ENDED_S = 60.0
+
 
 def watch_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of watching, and of telling stages."""
@@ -39,7 +41,9 @@ def watch_routes(service: Service) -> list[BaseRoute]:
         def mine(connection: sqlite3.Connection, account: Account) -> View:
             return service.games.state(connection, account.id, number)
 
-        service.run_as(request, mine)  # 404 for a game of somebody else's
+        view = service.run_as(request, mine)  # 404 for a game of somebody else's
+        if not _fresh(service, view):
+            raise Refusal(400, "This game is over.")
         document = parse_object(body)
         kept = stages.add(number, whole_number(document, "level"), document.get("events"))
         return JSONResponse({"kept": kept})
@@ -59,7 +63,10 @@ def watch_routes(service: Service) -> list[BaseRoute]:
             raise Refusal(400, "after must be a whole number.")
 
         def look(connection: sqlite3.Connection, account: Account) -> Seen:
-            return seen_game(connection, service.games, number)
+            seen = seen_game(connection, service.games, number)
+            if seen.view.game.account_id != account.id and not _fresh(service, seen.view):
+                raise Refusal(404, "There is no such game.")
+            return seen
 
         seen = service.run_as(request, look)
         return JSONResponse(
@@ -91,8 +98,7 @@ def watch_routes(service: Service) -> list[BaseRoute]:
 
     async def mine(request: Request) -> Response:
         def look(connection: sqlite3.Connection, account: Account) -> list[Seen]:
-            found = running_games(connection, service.games)
-            return [one for one in found if one.view.game.account_id == account.id]
+            return running_games(connection, service.games, account_id=account.id)
 
         return JSONResponse(
             {"games": [_item(service, one, stages) for one in service.run_as(request, look)]}
@@ -122,6 +128,12 @@ def _item(service: Service, seen: Seen, stages: Stages) -> dict[str, Any]:
         "clips": game.clips,
         "tellsStages": stages.knows(game.id),
     }
+
+
+def _fresh(service: Service, view: View) -> bool:
+    """Whether a game runs, or ended a moment ago: its end is still to be seen."""
+    over_s = view.game.finished_wall_s
+    return over_s is None or service.time.now().wall_s - over_s < _SEEN_ENDED_S
 
 
 def _remaining_s(service: Service, view: View) -> float | None:

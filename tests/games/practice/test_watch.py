@@ -71,6 +71,7 @@ def test_only_the_player_tells_the_stages_of_a_game(serve, enter):
     assert nobody.post(path, json=body).status_code == 401
     assert bea.post(path, json=body).status_code == 404
     assert ada.post(path, json=body).json() == {"kept": 1}
+    assert ada.post(path, json={"level": 1, "events": []}).json() == {"kept": 0}
     for bad in (
         {},
         {"level": "1", "events": []},
@@ -113,8 +114,15 @@ def test_memory_is_bounded():
         for _ in range(10):
             stages.add(game, 1, [{"kind": "query", "text": "x"}] * 60)
     assert len(stages.after(299, 0)) == 300
-    assert stages.after(299, 0)[-1]["n"] == 600
+    assert stages.after(299, 0)[-1]["n"] == 300 * 600
     assert not stages.knows(0)
+    long = [{"kind": "read", "text": "x" * 12_000}] * 60
+    for game in range(300):
+        stages.add(game, 1, long)
+    kept = [len(stages.after(game, 0)) for game in range(300)]
+    assert sum(kept) * 12_000 < 16_000_000
+    assert max(kept) * 12_000 < 400_000
+    assert kept[-1] > 0
 
 
 def test_peoples_games_become_records_like_an_agents(serve, join, right, wrong, clock, tmp_path):
@@ -150,3 +158,31 @@ def test_peoples_games_become_records_like_an_agents(serve, join, right, wrong, 
     assert third.questions[0].timed_out
     assert first.player == "ada"
     assert first.questions[0].chosen.startswith("rowan")
+
+
+def test_a_game_that_is_over_is_seen_for_a_minute_by_others(serve, enter, wrong, clock):
+    server = serve()
+    ada, bea = enter(server, "ada"), enter(server, "bea")
+    state = start(ada)
+    texts = [one["text"] for one in state["question"]["options"]]
+    place = next(at for at, text in enumerate(texts) if not text.startswith("rowan"))
+    ada.post(f"/api/game/{state['sessionId']}/answer", json={"optionId": place})
+    path = f"/api/hotseat/game/{state['sessionId']}"
+    events = {"level": 1, "events": [{"kind": "answer", "text": texts[place], "basis": "x"}]}
+    assert ada.post(f"{path}/stages", json=events).json() == {"kept": 1}  # told with its end
+    assert bea.get(path).json()["past"][0]["correct"] is False
+    clock.advance(61)
+    assert bea.get(path).status_code == 404
+    assert ada.get(path).status_code == 200
+    assert ada.post(f"{path}/stages", json=events).status_code == 400
+
+
+def test_ones_own_game_is_found_however_many_others_run(serve, enter):
+    server = serve()
+    ada, bea = enter(server, "ada"), enter(server, "bea")
+    mine = start(ada)["sessionId"]
+    for _ in range(51):
+        start(bea)
+    (found,) = ada.get("/api/hotseat/games/mine").json()["games"]
+    assert found["sessionId"] == mine
+    assert len(ada.get("/api/hotseat/games").json()["games"]) == 50

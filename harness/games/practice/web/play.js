@@ -79,8 +79,9 @@ export async function play(state, lobby, limitS) {
       for (let tries = 0; tries < 20 && !over; tries += 1) {
         const now = await api.state(current.sessionId).catch(() => null);
         if (now && now.status !== "in_progress") return end({ timedOut: true, ...now }, null);
-        await new Promise((done) => setTimeout(done, 100));
+        await new Promise((done) => setTimeout(done, 250));
       }
+      if (!over) lost(new Error("The time is up, but the server does not say so."), verdict);
     }
 
     place.choose = async (at) => {

@@ -11,6 +11,8 @@ export async function watch(sessionId) {
   let after = 0;
   let level = null;
   let events = [];
+  let drawn = "";
+  const seconds = el("p", { class: "soft" });
   const place = el("div", { class: "columns" });
   const question = el("section", { class: "card", "aria-label": "Question" });
   const stages = el("section", { class: "card", "aria-label": "What the player does" }, el("h2", {}, "What the player does"));
@@ -55,13 +57,18 @@ export async function watch(sessionId) {
     await pause();
   }
 
+  // Drawn anew only when something changed: people select texts, and screen readers have a place.
   function draw(seen) {
     const asked = seen.state.question;
     const answer = events.findLast((event) => event.kind === "answer");
+    seconds.textContent = seen.remainingSeconds === null ? "" : `${Math.ceil(seen.remainingSeconds)} s left`;
+    const now = JSON.stringify([asked, answer, seen.status, seen.past.length, seen.tellsStages]);
+    if (now === drawn) return;
+    drawn = now;
     const parts = [el("p", { class: "soft" }, `${seen.username} · ${seen.competition} · ${seen.mode} · level ${seen.level} of ${seen.maxLevel}`)];
     if (asked) {
       parts.push(el("p", { class: "asked" }, asked.text ?? "A spoken question"));
-      if (seen.remainingSeconds !== null) parts.push(el("p", { class: "soft" }, `${Math.ceil(seen.remainingSeconds)} s left`));
+      parts.push(seconds);
       parts.push(
         el("ol", { class: "options" }, asked.options.map((option, at) => {
           const chosen = answer && option.text !== null && option.text === answer.text;
