@@ -53,6 +53,7 @@ class Code(StrEnum):
     PREFILL_DROPPED = "prefill_dropped"  # the server would not continue a begun answer
     NO_LOGPROBS = "no_logprobs"  # needed to read the answer, but the server gives none
     ENGINE_FAILED = "engine_failed"
+    HEARING_FAILED = "hearing_failed"  # a clip could not be transcribed, or not in time
     ANSWER_NOT_FOUND = "answer_not_found"
     OPTIONS_IDENTICAL = "options_identical"
     ANSWER_FAILED = "answer_failed"

@@ -17,7 +17,7 @@ from harness.trace import Code, Trace
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Chosen", "Research", "answer_text", "told"]
+__all__ = ["Chosen", "Research", "answer_text", "settle", "told", "words_of"]
 
 Research = Callable[[], "httpx.AsyncBaseTransport | None"]
 """Gives the transport of one question, ``None`` for no research."""
@@ -89,8 +89,8 @@ async def settle(
         notes = (f"no answer after {limit_s:.1f} s, so the longest option was taken",)
     except Exception as error:  # noqa: BLE001 - whatever a model does, an answer leaves
         option, basis = presented.fallback(), Basis.FAILED
-        trace.degrade("generate", Code.ANSWER_FAILED, _words(error))
-        notes = (f"the contestant failed ({_words(error)}), so the longest option was taken",)
+        trace.degrade("generate", Code.ANSWER_FAILED, words_of(error))
+        notes = (f"the contestant failed ({words_of(error)}), so the longest option was taken",)
     full = next((one for one in troubles if isinstance(one, DiskFullError)), None)
     other = next((one for one in troubles if not isinstance(one, DiskFullError)), None)
     return Chosen(
@@ -120,7 +120,8 @@ def told(chosen: Chosen, *, taken_s: float, left_s: float | None) -> dict[str, A
     }
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
+    """Return an error as a phrase."""
     if isinstance(error, HotseatError):
         return error.message.rstrip(".")
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]

@@ -23,7 +23,7 @@ from harness.games.journal import Journal
 from harness.games.learned import LearnedQuestions
 from harness.games.listeners import Listeners
 from harness.games.login import Credentials
-from harness.games.loop import Table, play_on
+from harness.games.loop import Table, play_on, stop
 from harness.games.protocol import Game, Quiz
 from harness.games.records import End, GamePlan, GameRecord, Transcriber
 from harness.games.reporter import StageReporter
@@ -61,6 +61,7 @@ class Session:
     problems: list[str] = field(default_factory=list)
     leaderboards: list[tuple[Competition, Mode, Leaderboard]] = field(default_factory=list)
     _log: GameLog | None = None
+    _under_way: list[GameRecord] = field(default_factory=list)
 
     async def run(self, quiz: Quiz | None, credentials: Credentials | None) -> None:
         """Log in, settle what was left, play the plan, look at the leaderboards."""
@@ -91,8 +92,8 @@ class Session:
             # In the thread that it will play in, which is where some models want to be made.
             contestant = await thinker.begin(lambda: self.load_contestant(self.settings))
             table = self._table(contestant, thinker)
-            await self._settle(quiz, player, table)
-            await self._play(quiz, player, table, chosen)
+            if await self._settle(quiz, player, table):
+                await self._play(quiz, player, table, chosen)
         except asyncio.CancelledError:
             self._stopped()
             raise
@@ -127,16 +128,26 @@ class Session:
             problems=self.problems,
         )
 
-    async def _settle(self, quiz: Quiz, player: str, table: Table) -> None:
+    async def _settle(self, quiz: Quiz, player: str, table: Table) -> bool:
+        """Finish the games that were left; whether play can go on."""
         for fold in left_games(self.journal, server=self.server, player=player):
             if fold.record.mode == "speech" and table.transcriber is None:
                 self._tell(
                     f"Game {fold.record.session_id} was left in speech mode; it is not played on."
                 )
                 continue
-            record = await settle_game(table, quiz, self.journal, fold, now=self.clock.now)
+            record = await settle_game(
+                table, quiz, self.journal, fold, now=self.clock.now, began=self._settling
+            )
+            self._log = None
             if record is not None:
                 self.settled.append(record)
+                if record.end is End.STOPPED:
+                    return False
+        return True
+
+    def _settling(self, log: GameLog) -> None:
+        self._log, self._under_way = log, self.settled
 
     async def _play(
         self, quiz: Quiz, player: str, table: Table, chosen: list[tuple[Competition, Mode]]
@@ -164,6 +175,7 @@ class Session:
     async def _one(
         self, game: Game, competition: Competition, mode: Mode, player: str, table: Table
     ) -> GameRecord:
+        self._under_way = self.records
         log = self._log = GameLog.start(
             self.journal,
             game.state,
@@ -174,13 +186,15 @@ class Session:
             now=self.clock.now,
         )
         self.listener.started(log.record, resumed=False)
+        if log.failure is not None:  # it could not be found again, so it is not begun
+            return stop(table, log)
         return await play_on(table, game, log)
 
     def _stopped(self) -> None:
         """Keep the record of the game that was under way."""
         if self._log is not None:
             record = self._log.ended(End.STOPPED, problem="Interrupted; the game can go on.")
-            self.records.append(record)
+            self._under_way.append(record)
             self.listener.ended(record)
 
     async def _look(self, quiz: Quiz, chosen: list[tuple[Competition, Mode]]) -> None:

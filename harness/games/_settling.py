@@ -36,8 +36,11 @@ async def settle_game(
     fold: GameFold,
     *,
     now: Callable[[], datetime],
+    began: Callable[[GameLog], None] = lambda log: None,
 ) -> GameRecord | None:
     """Learn what became of a game, and play on if it goes on; ``None`` if nobody can tell.
+
+    ``began`` gets the log of a game before it is played on.
 
     Raises a :class:`~harness.games.errors.QuizError` when the server can't say.
     """
@@ -51,6 +54,7 @@ async def settle_game(
     log = GameLog(journal, fold, now)
     record = log.record
     log.resumed()
+    began(log)
     try:
         game: Game = await resume(record.session_id)
     except QuizNotFoundError:

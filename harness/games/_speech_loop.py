@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from harness.contestant.protocol import TwoHalves
 from harness.errors import DiskFullError, HotseatError, MissingError, SearchFailedError
 from harness.evidence import Evidence
-from harness.games._answerer import Chosen, settle
+from harness.games._answerer import Chosen, settle, words_of
 from harness.games.audio import Clip
 from harness.games.presented import Presented, present
 from harness.games.protocol import Game
@@ -64,6 +64,7 @@ class SpokenAsk:
         assert record.category is not None, "only competitions of a category are played"
         self._category: Category = record.category
         self.clips: list[str] = []
+        self.busy_s = 0.0  # transcribing, and waiting for the research
 
     async def hear(self) -> Presented:
         """Fetch and transcribe the question and its options; research it on the way."""
@@ -79,7 +80,8 @@ class SpokenAsk:
                 if place + 1 == count:
                     await self._patience()
                 clip = await self._wait(self._game.next_option_audio())
-            texts.append(await self._heard(clip, text))
+            last = place + 1 == count  # from here on the clock runs
+            texts.append(await self._heard(clip, text, self._limit_s() if last else None))
         options = tuple(
             (option.id, heard) for option, heard in zip(self._served.options, texts, strict=True)
         )
@@ -121,16 +123,21 @@ class SpokenAsk:
         except (MissingError, SearchFailedError, DiskFullError) as error:
             self._troubles.append(error)
             self._trace.degrade("search", Code.SEARCH_FAILED, error.message)
+        except Exception as error:  # noqa: BLE001 - the model can still answer alone
+            self._trace.degrade("search", Code.SEARCH_FAILED, words_of(error))
 
     async def _patience(self) -> None:
+        started_s = self._table.clock.monotonic()
         if self._found is not None:
             await asyncio.wait({self._found}, timeout=self._table.settings.play.patience_s)
+        self.busy_s += self._table.clock.monotonic() - started_s
 
     async def _delivered(self) -> int:
         ask = getattr(self._game, "delivered_options", None)
         return int(await ask()) if ask is not None else 0
 
-    async def _heard(self, clip: Clip, prompt: str) -> str:
+    async def _heard(self, clip: Clip, prompt: str, limit_s: float | None = None) -> str:
+        """Keep and transcribe a clip; empty where that fails, or takes over ``limit_s``."""
         table = self._table
         if table.clips is not None:
             try:
@@ -140,8 +147,17 @@ class SpokenAsk:
         transcriber = table.transcriber
         assert transcriber is not None, "speech is refused without one"
         started_s = table.clock.monotonic()
-        text = await asyncio.to_thread(
-            transcriber.transcribe, clip, category=self._category, prompt=prompt
-        )
-        self._trace.computed("hear", table.clock.monotonic() - started_s)
+        text = ""
+        try:
+            async with asyncio.timeout(limit_s):
+                text = await asyncio.to_thread(
+                    transcriber.transcribe, clip, category=self._category, prompt=prompt
+                )
+        except TimeoutError:
+            self._trace.degrade("hear", Code.HEARING_FAILED, "the last option was heard too late")
+        except Exception as error:  # noqa: BLE001 - whatever is not heard, an answer leaves
+            self._trace.degrade("hear", Code.HEARING_FAILED, words_of(error))
+        took_s = table.clock.monotonic() - started_s
+        self._trace.computed("hear", took_s)
+        self.busy_s += took_s
         return " ".join(text.split())

@@ -25,7 +25,7 @@ from harness.settings import Settings
 if TYPE_CHECKING:
     from harness.games.clips import ClipStore
 
-__all__ = ["Table", "learn", "play_on"]
+__all__ = ["Table", "learn", "play_on", "stop"]
 
 T = TypeVar("T")
 _ENDS = {
@@ -70,12 +70,17 @@ async def play_on(table: Table, game: Game, log: GameLog) -> GameRecord:
         while not game.state.is_over:
             await _Turn(table, game, log).play()
             if log.failure is not None and not game.state.is_over:
-                table.tell(str(log.failure))
-                return _finish(table, log, End.STOPPED, str(log.failure))
+                return stop(table, log)
     except QuizError as error:
         table.tell(str(error))
         return _finish(table, log, End.BROKEN, str(error))
     return finish(table, game.state, log)
+
+
+def stop(table: Table, log: GameLog) -> GameRecord:
+    """Stop playing a game whose story can't be written down any more."""
+    table.tell(str(log.failure))
+    return _finish(table, log, End.STOPPED, str(log.failure))
 
 
 def finish(table: Table, state: GameState, log: GameLog) -> GameRecord:
@@ -102,6 +107,7 @@ class _Turn:
         self._log = log
         self._clock = table.clock
         self._waited_s = 0.0
+        self._heard_s = 0.0
 
     async def play(self) -> None:
         started_s = self._clock.monotonic()
@@ -125,7 +131,8 @@ class _Turn:
         table.listener.answering(log.record, question)
         outcome = await self._waiting(self._game.answer(option_id))
         spent_s = self._clock.monotonic() - started_s
-        overhead_s = max(0.0, spent_s - chosen.thought_s - self._waited_s)
+        others_s = chosen.thought_s + self._waited_s + self._heard_s
+        overhead_s = max(0.0, spent_s - others_s)
         self._judged(outcome, presented, chosen, overhead_s)
 
     async def _question(self) -> ServedQuestion:
@@ -172,6 +179,7 @@ class _Turn:
             limit_s=self._limit_s,
         )
         presented = await ask.hear()
+        self._heard_s = ask.busy_s
         question = self._log.asked(
             asked,
             presented.question.id,

@@ -25,6 +25,7 @@ _WORDS: dict[str, str] = {
     Code.PREFILL_DROPPED: "the server would not continue a begun answer",
     Code.NO_LOGPROBS: "the server told no log-probabilities, which were needed",
     Code.ENGINE_FAILED: "the language model failed",
+    Code.HEARING_FAILED: "a clip could not be transcribed, or not in time",
     Code.ANSWER_NOT_FOUND: "the model's output named no option",
     Code.OPTIONS_IDENTICAL: "two options had the same text",
     Code.ANSWER_FAILED: "no answer came out",

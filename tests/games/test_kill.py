@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.corpus import Corpus
 from harness.games.journal import read_games
 from harness.games.practice import PracticeServer, ServerOptions
 from harness.games.records import End
@@ -80,6 +81,9 @@ def check(server, tmp_path, corpus, lines, seen):
     assert 1 <= len(records) <= 2
     questions = load_questions(corpus / "questions.jsonl")
     assert questions.problems == ()
+    with Corpus.open(corpus) as opened:
+        assert opened.problems == []
+        assert opened.verify() == []
     assert seen <= {one.text for one in questions.questions}
     for record in records:
         assert [one.level for one in record.questions] == [1, 2]

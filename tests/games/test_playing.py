@@ -320,6 +320,37 @@ def test_a_full_disk_lets_the_answer_leave_and_then_stops(play, tmp_path, monkey
     assert len(load_questions(corpus / "questions.jsonl").questions) == 5
 
 
+def test_a_full_disk_while_a_left_game_is_settled_starts_no_other(play, tmp_path, monkeypatch):
+    class Killed(table.Player):
+        def answer(self, question, evidence, trace):
+            if len(self.asked) == 1:
+                raise KeyboardInterrupt
+            return super().answer(question, evidence, trace)
+
+    assert play(Killed(), record=tmp_path / "corpus").interrupted
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(journal_module, "append_lines", full)
+        outcome = play(record=tmp_path / "corpus")
+    assert [record.end for record in outcome.settled] == [End.STOPPED]
+    assert outcome.records == ()
+
+
+def test_a_game_that_can_not_be_written_down_is_not_begun(play, tmp_path, monkeypatch):
+    player = table.Player()
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal_module, "append_lines", full)
+    (record,) = play(player).records
+    assert (record.end, record.questions, player.asked) == (End.STOPPED, (), [])
+    assert "disk is full" in record.problem
+
+
 def test_a_full_disk_during_research_stops_after_the_answer(play, tmp_path):
     class Full(table.Player):
         def play(self, question, transport, trace):

@@ -174,3 +174,54 @@ def test_what_was_not_heard_is_answered_all_the_same(scene, tmp_path):
     first = record.questions[0]
     assert "" in first.options
     assert first.correct is not None
+
+
+class Broken(Ears):
+    def __init__(self, kind, place):
+        super().__init__()
+        self.kind, self.place = kind, place
+
+    def transcribe(self, clip, *, category, prompt):
+        text = super().transcribe(clip, category=category, prompt=prompt)
+        if (len(self.heard) - 1) % 5 == self.place:
+            if self.kind == "slow":
+                time.sleep(0.6)
+            else:
+                raise OSError("no whisper")
+        return text
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_transcriber_that_fails_costs_a_text_and_no_answer(scene, place):
+    record = scene(table.Player(), Broken("fails", place))
+    first = record.questions[0]
+    assert "hearing_failed" in first.degradations
+    assert first.correct is not None
+    assert record.end in (End.WON, End.WRONG)
+
+
+def test_a_last_option_that_is_heard_too_slowly_is_not_waited_for(scene):
+    record = scene(table.Player(), Broken("slow", 4), **{"time.budget_s": 0.2})
+    first = record.questions[0]
+    assert "hearing_failed" in first.degradations
+    assert first.left_s > 25
+
+
+def test_research_that_breaks_is_told(scene):
+    class Lost(table.Player):
+        def research(self, text, category, transport, trace):
+            raise ZeroDivisionError("no pages")
+
+    record = scene(Lost(), Ears())
+    assert record.end is End.WON
+    assert all("search_failed" in one.degradations for one in record.questions)
+
+
+def test_listening_is_not_the_loops_own_time(scene):
+    class Calm(Ears):
+        def transcribe(self, clip, *, category, prompt):
+            time.sleep(0.05)
+            return super().transcribe(clip, category=category, prompt=prompt)
+
+    record = scene(Slow(0.3), Calm())
+    assert all(one.overhead_s < 0.15 for one in record.questions)

@@ -140,8 +140,11 @@ class Flaw:
             await self.app(scope, receive, self.swallow)
         if self.kind == "hangs":
             await asyncio.sleep(3)
-        elif self.kind == "drops":
-            raise ConnectionResetError
+        elif self.kind == "breaks off":
+            headers = [(b"content-length", b"1000")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"{"})
+            return None
         status = {"fails": 500, "is busy": 503, "is html": 200}.get(self.kind, 500)
         body = b"<html>oops</html>"
         headers = [(b"content-length", str(len(body)).encode())]
@@ -154,7 +157,7 @@ class Flaw:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it counts", "after it counted"])
-@pytest.mark.parametrize("kind", ["hangs", "fails", "is busy", "is html"])
+@pytest.mark.parametrize("kind", ["hangs", "breaks off", "fails", "is busy", "is html"])
 def test_an_answer_whose_reply_goes_wrong(tmp_path, kind, after):
     flaw = Flaw(kind, after)
     with serve(tmp_path, flaw=flaw) as server:
